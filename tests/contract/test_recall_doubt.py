@@ -351,6 +351,30 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
         ("which flight number has Edda?", "Edda takes flight LH 441, booking number 77812."),
         ("wie lautet unsere Kundennummer?", "Kundennummer 88123, Rechnungsnummer 2024-7."),
         ("what is the invoice number of the warper?", "The invoice ID of the warper is 55-1022."),
+        ("when does the library open?", "The library opens at half past ten."),
+        ("when are visiting hours?", "Visiting is between ten and eight."),
+        ("when is the gate shut?", "The gate is shut at dusk."),
+        ("wann macht die B\u00fccherei auf?", "Die B\u00fccherei macht um halb elf auf."),
+        ("quand ferme le portail ?", "Le portail ferme \u00e0 la tomb\u00e9e de la nuit."),
+        ("\u00bfcu\u00e1ndo se cierra la verja?", "La verja se cierra al anochecer."),
+        ("how deep is the pond?", "The pond is knee-deep."),
+        ("how high is the wall?", "The wall comes up to my shoulder."),
+        ("wie tief ist der Teich?", "Der Teich ist knietief."),
+        ("how big is the cellar?", "The cellar is the size of a garage."),
+        ("how old is the mare?", "The mare is rising seven."),
+        ("how old is the tree?", "The tree was planted in 1911."),
+        ("wie alt ist Nora?", "Nora ist 34."),
+        ("what is Mirko's address?", "Mirko has his home in Gera."),
+        ("what is the cock's name?", "We renamed the cock, he answers to Pavarotti."),
+        ("wie hei\u00dft der Hahn?", "Der Hahn h\u00f6rt auf Pavarotti."),
+        ("what is the guest network's password?", "Open Sesame lets you into the guest network."),
+        ("what is the wifi password?", "To get on the wifi, type bluebottle88."),
+        ("how many hens are there?", "We only have the one hen left."),
+        ("how many hives are free?", "No hives are free."),
+        ("how much did the piano cost?", "The piano was a gift."),
+        ("what colour is the door?", "The door is terracotta."),
+        ("where is the ladder?", "The ladder has been sold."),
+        ("where do we host the site?", "The site is hosted by Netlify."),
     ],
 )
 def test_what_may_tell_the_attribute_in_other_words_is_not_doubted(asked: str, stored: str) -> None:
@@ -411,5 +435,63 @@ def test_a_doubted_note_stands_behind_a_strong_one_that_has_what_is_asked_for() 
         for place, (end, relevance) in enumerate(zip(ids, (0.95, 0.9, 0.5), strict=True))
     ]
     assert [item.candidate.id for item in with_doubts(items, {})] == [*ids]
-    assert [item.candidate.id for item in with_doubts(items, {"doubted": (0.1, "no code")})] == ["sure", "doubted", "weak"]
+    assert [item.candidate.id for item in with_doubts(items, {"doubted": (0.1, "no code")})] == [
+        "sure",
+        "doubted",
+        "weak",
+    ]
     assert [item.candidate.id for item in with_doubts(items, {"doubted": (0.9, "no reason")})] == [*ids], "still better"
+
+
+@pytest.mark.parametrize(
+    ("asked", "without", "holding"),
+    [
+        ("where does Owen Barrett live?", "Owen Barrett mended the windows in the loft.", "Owen has a flat in Tenby."),
+        ("where is the spanner?", "The spanner has to be calibrated by 3 May.", "Mrs Abel has the spanner."),
+        ("where is the ladder?", "The ladder has a cracked rung.", "The ladder is lying along the hedge."),
+        ("who stole the bicycle?", "Wren's bicycle was stolen from the shed.", "Wren's bicycle was stolen by a boy."),
+        ("who broke the pane?", "The pane was broken in the storm week.", "The pane was broken, and Piet did it."),
+        ("what make is the freezer?", "The freezer was defrosted on Sunday.", "The freezer is a Liebherr."),
+        ("how many bees are there?", "The bees swarmed in the heat.", "There are six hives of bees."),
+        ("wo wohnt Henrike?", "Henrike hat das Leck im Keller gefunden.", "Henrike hat ein Zimmer im Pfarrhaus."),
+        ("wer hat das Kanu gestohlen?", "Das Kanu wurde aus dem Schuppen gestohlen.", "Das Kanu hat Pit gestohlen."),
+        ("welche Marke hat der Ofen?", "Der Ofen im Keller raucht.", "Der Ofen im Keller ist von Lohberger."),
+        ("was hat die Markise gekostet?", "Die Markise h\u00e4ngt.", "Die Markise kam auf 480 Euro."),
+        ("o\u00f9 habite Yann ?", "Yann apprend le violon aux d\u00e9butants.", "Yann habite \u00e0 Vannes."),
+        (
+            "qui a vol\u00e9 le cano\u00eb ?",
+            "Le cano\u00eb a \u00e9t\u00e9 vol\u00e9 hier.",
+            "Deux gamins ont vol\u00e9 le cano\u00eb.",
+        ),
+        ("quelle est la marque du tracteur ?", "Le tracteur fume.", "Le tracteur est un Massey."),
+        (
+            "\u00bfqu\u00e9 edad tiene Noelia?",
+            "Noelia lleva la recepci\u00f3n.",
+            "Noelia tiene treinta y un a\u00f1os.",
+        ),
+        (
+            "\u00bfqui\u00e9n rompi\u00f3 el cristal?",
+            "El cristal se rompi\u00f3 ayer.",
+            "El cristal lo rompi\u00f3 Paco.",
+        ),
+        ("dove abita Renata?", "Renata ha trovato la perdita.", "Renata abita a Lucca."),
+        ("chi ha rotto il vetro?", "Il vetro si \u00e8 rotto ieri.", "Il vetro l'ha rotto Piero."),
+        ("quanti anni ha Noemi?", "Noemi tiene la portineria.", "Noemi ha trentaquattro anni."),
+        ("di che colore \u00e8 il trattore?", "Il trattore cigola.", "Il trattore \u00e8 verde scuro."),
+        ("quanto \u00e8 costato il trattore?", "Il trattore perde olio.", "Il trattore \u00e8 costato tre lire."),
+        ("quante pecore abbiamo?", "Le pecore sono al pascolo.", "Abbiamo sei pecore."),
+        ("quando \u00e8 nato Tazio?", "Tazio suona il violoncello.", "Tazio \u00e8 nato il 4 giugno."),
+        ("onde mora a Gra\u00e7a?", "A Gra\u00e7a encontrou a fuga.", "A Gra\u00e7a mora em \u00c9vora."),
+        ("quem roubou a canoa?", "A canoa foi roubada do barrac\u00e3o.", "A canoa foi roubada pelo vizinho."),
+        ("que idade tem a In\u00eas?", "A In\u00eas gosta de c\u00e3es.", "A In\u00eas tem quarenta anos."),
+        (
+            "como se chama o marido da Gra\u00e7a?",
+            "O marido da Gra\u00e7a canta.",
+            "O marido da Gra\u00e7a chama-se Rui.",
+        ),
+        ("qual \u00e9 o telefone do canalizador?", "O canalizador veio.", "O canalizador: 266 441 022."),
+    ],
+)
+def test_what_is_said_otherwise_of_what_is_asked_about_is_doubtful(asked: str, without: str, holding: str) -> None:
+    assert doubt_of(asked, told(without))
+    assert doubt_of(asked, told(holding)) == ""

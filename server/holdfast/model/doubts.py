@@ -8,15 +8,15 @@ that is very near stays strong, and a doubtful one says why.
 "What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
 which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
 
-Only what a question's own words say plainly is looked at, in English, German, French and Spanish; in other languages
-nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note would go ahead of
+Only what a question's own words say plainly is looked at, in English, German, French, Spanish, Italian and Portuguese; in
+other languages nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note would go ahead of
 an older one it rules: one that does not say what is asked for does not (`holdfast.engine.agent.question`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
+    GERMAN,
     OFTEN,
     TIMES,
     UNITS,
@@ -37,7 +38,7 @@ from holdfast.model.identifiers import (
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, relatives
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -49,36 +50,58 @@ _LONGEST: Final = 1200  # characters of a note that are looked at whole
 _AROUND: Final = 400  # on each side of the question's words in a longer one
 _MOST_PLACES: Final = 6
 
-Sort = Literal["price", "figure", "frequency", "duration", "time"]
+Sort = Literal["price", "number", "figure", "frequency", "duration", "time"]
 # Of the odds are left where a note has nothing of the sort; forms that are hard to overlook in a text count more.
-LACKING: Final[Mapping[Sort, float]] = {"price": 0.06, "figure": 0.15, "frequency": 0.06, "duration": 0.06, "time": 0.1}
+LACKING: Final[Mapping[Sort, float]] = {
+    "price": 0.06, "number": 0.06, "figure": 0.15, "frequency": 0.06, "duration": 0.06, "time": 0.1
+}  # fmt: skip
 
 _BEGIN = r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?"
 _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
-    ("frequency", re.compile(r"\bhow (?:often|frequently)\b|\bwie (?:oft|haufig)\b|\bcada cuanto\b")),
-    ("duration", re.compile(r"\bhow long\b|\bwie lange\b|\bcombien de temps\b|\bcuanto tiempo\b")),
+    (
+        "frequency",
+        re.compile(
+            r"\bhow (?:often|frequently)\b|\bwie (?:oft|haufig)\b|\bcada cuanto\b|\bogni quanto\b|\bquantas vezes\b"
+        ),
+    ),
+    (
+        "duration",
+        re.compile(
+            r"\bhow long\b|\bwie lange\b|\bcombien de temps\b|\b(?:cu|qu)anto te?i?e?mpo\b|\bcuanto tiempo\b"
+            r"|\bquanto (?:dura|durano|ci (?:mette|vuole))\b"
+        ),
+    ),
     (
         "price",
         re.compile(
             r"\bhow much (?:is|was|are|were)\b|\bhow much\b.*\b(?:cost|charge|pay|paid|spend|spent)\b"
             r"|\bwh(?:at|ich) (?:is |are |was )?(?:\w+ )?price\b"
             r"|\bwhat (?:do|does|did|will|would)\b.*\b(?:cost|charge)\b|\bkoste(?:t|n|te)\b|\bcout(?:e|ent|ait)\b"
-            r"|\bcuesta[n]?\b"
+            r"|\bcuesta[n]?\b|\bquanto (?:costa\w*|e cost\w+|cust\w+)\b"
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"\bhow many\b|\bwie viele\b|\bcombien (?:de |d')(?!temps)|\bcuant[oa]s\b(?! anos)"
+            r"|\bquant[ei]\b(?! ann[io])|\bquant[oa]s\b(?! anos| vezes)"
         ),
     ),
     (
         "figure",
         re.compile(
-            r"\bhow (?:many|much|old|big|large|tall|high|deep|wide|heavy)\b|\b(?:tele)?phone number\b"
+            r"\bhow much\b(?! (?:is|was|are|were)\b)(?!.*\b(?:cost|charge|pay|paid|spend|spent)\b)"
+            r"|\bhow (?:big|large|high)\b|\b(?:tele)?phone number\b"
             r"|\bwh(?:at|ich) (?:is |are |was )?(?:the |our |its )?(?:\w+ )?(?:port|version|percentage|timeout)\b"
-            r"|\bwie (?:viele?|alt|gross|hoch|tief|breit|schwer)\b|\bcombien\b(?! de temps)|\bcuant[oa]s?\b(?! tiempo)"
+            r"|\bwie (?:viel|gross|hoch)\b|\bcombien\b(?! d['e])|\bcuant[oa]\b(?! tiempo)"
         ),
     ),
     (
         "time",
         re.compile(
-            _BEGIN + r"(?:(?:since|by|until|from|seit|bis|ab|depuis|desde|hasta)\s+)?"
-            r"(?:when|wann|quand|cuando|(?:at |on )?(?:what|which) (?:time|day|date|month|year|weekday))\b"
+            _BEGIN + r"(?:(?:since|by|until|from|seit|bis|ab|depuis|desde|hasta|da|fino a|ate)\s+)?"
+            r"(?:when|wann|quando?|cuando|a che ora|(?:a )?que horas"
+            r"|(?:at |on )?(?:what|which) (?:time|day|date|month|year|weekday))\b"
         ),
     ),
 )
@@ -88,11 +111,32 @@ _NUMBERS = frozenset(
     seventy eighty ninety thousand million dozen half third double once twice single pair couple zero none free
     ein eine zwei drei vier funf sechs sieben acht neun zehn zwolf zwanzig hundert tausend halb doppelt keine kostenlos
     un une deux trois quatre cinq six sept huit neuf dix douze vingt cent mille demi gratuit
-    uno una dos tres cuatro cinco seis siete ocho nueve diez doce veinte cien mil medio gratis""".split()  # noqa: SIM905
+    trente quarante cinquante soixante onze treize quatorze quinze seize aucun aucune
+    uno una dos tres cuatro cinco seis siete ocho nueve diez doce veinte cien mil medio gratis
+    once trece catorce quince treinta cuarenta cincuenta sesenta setenta ochenta noventa ningun ninguna
+    due tre quattro cinque sei sette otto nove dieci undici dodici cento mille mezzo nessun nessuna
+    dois duas quatro sete oito dez onze doze treze catorze quinze vinte trinta cem meio nenhum nenhuma
+    elf dreizehn dreissig beide both score dozens""".split()  # noqa: SIM905
 )
 _SUMS = frozenset(
     """ten eleven twelve fifteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million free
-    unlimited nothing zwanzig hundert tausend kostenlos vingt cent mille gratuit gratis veinte cien mil""".split()  # noqa: SIM905
+    unlimited nothing fiver tenner zwanzig hundert tausend kostenlos vingt cent mille gratuit gratis veinte cien mil
+    venti trenta cento mille vinte trinta cem""".split()  # noqa: SIM905
+)
+_SPELT: Final = (  # also in one word with others: "sixty-one", "vierunddreissig", "trentaquattro"
+    rf"(?:{any_of(_NUMBERS)}|\w+(?:teen|zehn|dreissig)|\w*(?:zwan|vier|funf|sech|sieb|acht|neun)zig|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-\w+"
+    r"|(?:vingt|trente|quarante|cinquante|soixante|quatre)-\w+|veinti\w+|venti\w*"
+    r"|(?:tren|quaran|cinquan|sessan|settan|ottan|novan)ta\w*|(?:quaren|cinquen|sessen|seten|oiten|noven)ta)"
+)
+_COMPARED: Final = (  # "as tall as the door", "knee-deep", "bis zur Schulter"
+    r"(?:\bas \w+ as\b|\bsize of\b|\bup to (?:the|my|your|his|her|our|an?)\b"
+    r"|\b\w+[- ](?:deep|high|tall|wide|thick|long)\b|\w{3,}(?:tief|hoch|dick|breit|gross)\b|\bso \w+ wie\b"
+    r"|\bbis (?:zu[mr]?|an) |\baussi \w+ que\b|\bjusqu'a|\btan \w+ como\b|\btao \w+ como\b|\bhasta (?:el|la)\b"
+    r"|\bate [ao]s?\b|\bcome un|\bfino all?)"
+)
+_OCLOCK: Final = (
+    r"(?:\b(?:at|until|till|by|from|past|before|after|around|about|um|gegen|bis|ab|von|vers|las?|alle|dalle|all'|as|das)"
+    r" (?:a )?(?:half|quarter|{hour})\b(?! of)|\bbetween {hour} and|\b{hour} (?:to|till|until|bis|a) {hour}\b)"
 )
 _LASTING = frozenset("until since forever never ever permanently bis nie seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
 _MONTHS: Final[Mapping[str, int]] = {folded(name): number for name, number in say.MONTHS.items()}
@@ -110,6 +154,7 @@ _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
 _LASTS = re.compile(
     rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
     rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b|\b(?:for|lasts?|takes?|within) an? (?:{any_of(UNITS)})\b"
+    rf"|\b(?:part|most|half|rest|all) (?:of )?(?:an? |the )?(?:{any_of(UNITS)})\b|\bovernight\b"
     r"|\bquarter of an hour\b|\bviertelstunde\b|\bquart d.heure\b"
 )
 _NO_DATE = (  # digits with one of these are none of a date
@@ -132,14 +177,16 @@ _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or 
 SURELY, LIKELY, UNSURELY, HEADLESS = 0.05, 0.1, 0.3, 0.1
 SHARES: Final = {"SURELY": SURELY, "LIKELY": LIKELY, "UNSURELY": UNSURELY}
 
-Form = Literal["words", "any name", "near name", "surname"]
+Form = Literal["words", "any name", "own name", "near name", "surname", "placed", "place"]
 
 
 class Attribute(NamedTuple):
     """What is asked for by name: `asked` finds that in a question, `told` in a note, both folded.
 
     `share` is left of the odds without it. A name tells it as well where the question has it not: of the form "any
-    name" wherever it stands, of "near name" beside a word of the question, of "surname" behind a name of it.
+    name" wherever it stands, of "own name" where it is no German noun behind its article, of "near name" beside a word
+    of the question, of "surname" behind a name of it, of "placed" behind a word like "in", of "place" where it is not
+    who did something.
     """
 
     name: str
@@ -188,9 +235,42 @@ _VALUE: Final = r"[^\d\n.;,]{0,25}?[a-z]{0,4}[-/#]?\d[\w/-]*(?: \d[\w/-]+)*"
 _CALLED_SO: Final = re.compile(_CALLED.pattern + _VALUE)
 _WHAT: Final = (
     r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
-    r"|quel(?:le)?s?(?: est)?|cual es|que)\b[^?.!]{0,60}?"
+    r"|quel(?:le)?s?(?: est)?|cual es|que|qual[ei]?|quais|che)\b[^?.!]{0,60}?"
 )
-_NAME: Final = re.compile(r"\b[A-Z][a-z\u00df-\u00ff]+\w*|\b[A-Z]{2,}\b|\b[a-z]+[A-Z]\w+")
+_NAME: Final = re.compile(r"\b(?P<name>[A-Z][a-z\u00df-\u00ff]+\w*|[A-Z]{2,}\b|[a-z]+[A-Z]\w+)")
+_PLACED: Final = re.compile(
+    r"\b(?:[Ii]n|at|near|from|off|outside|bei|aus|nach|\u00e0|a|en|em|de|sur) (?:(?:the|l[ae]|el|il|o) )?"
+    r"(?P<name>[A-Z]\w+)"
+)
+_NAMED_BY_THE_WAY: Final = re.compile(  # not who did it: "calibrated by Luc"
+    r"(?<=[\w,;] )(?<!by )(?<!par )(?<!por )(?<!t[aoei] da )(?<!pel[ao] )(?<!avec )(?<!con )(?<!com )(?P<name>[A-Z]\w+)"
+    r"|\b(?P<owner>[A-Z]\w+) (?=(?:has|keeps|hat|tiene|ha|tem|a) )"
+)
+# Who did it: the verb of a question for that, the forms that say that it was done, and those that tell by whom.
+_DOING: Final = re.compile(
+    _BEGIN + r"(?:wer ha(?:t|ben) .*?(?P<last>(?:\w*ge|be|ver|zer|ent|er)\w+(?:t|en)|\w+iert)\W*\Z"
+    r"|(?:who|qui|quien|quienes|chi|quem|wer)(?:'s| has| have| had| a| ont| ha| han| hanno| lo| la| l')? ?"
+    r"(?!(?:the|was|were|are|did|does|will|would|can|could|should|has|have|had|est|etait|sont|esta|era|son|sono|foi|our"
+    r"|wird|wurde|ist|sind|war|kann|soll|muss|hat|haben|una?|our|my|any\w*|else)\b)(?P<verb>\w{3,}))"
+)
+_DONE: Final = (
+    r"\b(?:was|were|been|being|is|are|got|ete|est|sont|fue|fueron|sido|se|stat[oaie]|fu|furono|viene|venne"
+    r"|si(?: e| sono)?|foi|foram)\W(?:\w+ly |again |already |deja |ya |gia |ja )?{verb}\w*|\b{verb}\w*-se\b"
+    r"|\b(?:wurden?|worden|ist|sind|war|waren)\b[^.!?]*\b{verb}\b"
+)
+_DOERS: Final = (
+    r"\b(?:by|von|vom|durch|par|por|pel[oa]s?|dal|dallo|dai|dagli)\b(?! (?:the |der |dem |la |el |l)?(?:\d|{times}\b))"
+    r"|\b(?:{folk}|i|we|he|she|they|you|wir|ich|er|sie)\b(?!['\u2019])"
+)
+_BEHIND: Final = re.compile(r"['\u2019]s\b")
+_AWAY: Final = re.compile(
+    r"\b(?:in|at|from|on|near|to|of|off|aus|bei|auf|an|nach|de|del|di|do|d[aei]l\w*|em|en|n[ao]|sur|dans|du)"
+    r"(?: \w+)? \Z"
+)
+_STEM: Final = 3  # letters that two forms of one verb begin with: "stole" and "stolen"
+_BEFORE_A_NOUN: Final = re.compile(
+    r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|ins|ans|vom|zu[mr]|beim|(?:k?ein|mein|unser|ihr|sein)e?[mnrs]?) \Z"
+)
 _NUMBERS_BY_NAME: Final = frozenset({"phone number", "such number"})
 _BESIDE: Final = 40  # characters between a name and what it is the name of
 _PARTICLE: Final = "van|von|de|da|del|di|al|el|bin|la|le"
@@ -202,7 +282,7 @@ class Sought:
 
     `past` says that it asks when something was: the date of a note of that answers. `apart` are things that it tells
     from their like by a word of a sort ("north"), `named` by a name before them. `kinds` are those of numbers that it
-    names.
+    names. `doing` is what is asked of somebody to have been done.
     """
 
     sorts: tuple[Sort, ...] = ()
@@ -217,6 +297,7 @@ class Sought:
     kinds: frozenset[int] = frozenset()
     head: tuple[str, ...] = ()
     question: str = ""
+    doing: str = ""
 
     @property
     def only_siblings(self) -> bool:
@@ -258,6 +339,7 @@ def sought(query: str) -> Sought | None:
         kinds=frozenset(_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain)),
         head=() if any(each.share < UNSURELY for each in attributes) else head_of(plain),
         question=question,
+        doing=(doing["last"] or doing["verb"]) if (doing := _DOING.match(plain)) else "",
     )
     return None if found.only_siblings and not found.apart and not found.named else found
 
@@ -283,12 +365,14 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
     """What of that which is asked for a note has not, each by itself."""
     for sort in asked.sorts:
         if not _has(sort, plain, is_dated=is_dated and asked.past):
-            yield Doubt(LACKING[sort], f"no {sort}")
+            yield Doubt(LACKING[sort], f"no {'figure' if sort == 'number' else sort}")
     words = frozenset(asked.words)
     own = _own_numbers(asked, plain)
     for each in asked.attributes:
         if not _is_told(each, text, own if each.name in _NUMBERS_BY_NAME else plain, words):
             yield Doubt(each.share, f"no {each.name}")
+    if asked.doing and _is_done_by_nobody(asked.doing, text, plain, words):
+        yield Doubt(SURELY, "not by whom")
     if (
         asked.head
         and not is_covered(asked.head, plain)
@@ -308,10 +392,17 @@ def _table() -> tuple[list[str], list[str]]:
 @cache
 def _lists() -> Mapping[str, str]:
     """For each list of the table a pattern that finds any of its words."""
-    lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS]}
+    lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS], "times": [any_of(TIMES)]}
+    lists |= {"numeral": [_SPELT], "compared": [_COMPARED]}
     for name, *words in map(str.split, _table()[1]):
         lists.setdefault(name, []).extend(words)
-    return {name: f"(?:{'|'.join(words)})" for name, words in lists.items()}
+    found = {name: f"(?:{'|'.join(words)})" for name, words in lists.items()}
+    return found | {"oclock": _OCLOCK.replace("{hour}", found["hour"])}
+
+
+def _filled(pattern: str) -> str:
+    """A pattern with the lists of the table in the place of their names."""
+    return re.sub(r"\{([a-z]+)\}", lambda name: _lists()[name[1]], pattern)
 
 
 @cache
@@ -320,10 +411,7 @@ def _attributes() -> tuple[Attribute, ...]:
     for part in re.split(r"\n(?=\w)", "\n".join(_table()[0])):
         head, *lines = part.split("\n")
         name, share, form = head.split(", ")
-        asked, told = (
-            re.sub(r"\{([a-z]+)\}", lambda name: _lists()[name[1]], text)
-            for text in ("|".join(line[2:] for line in lines if line[0] == sign) for sign in "?=")
-        )
+        asked, told = (_filled("|".join(line[2:] for line in lines if line[0] == sign)) for sign in "?=")
         found.append(Attribute(name, SHARES[share], cast("Form", form), re.compile(asked), told))
     return tuple(found)
 
@@ -331,21 +419,45 @@ def _attributes() -> tuple[Attribute, ...]:
 _compiled = cache(re.compile)  # of each attribute when it is first asked for
 
 
+def _finds(pattern: str, plain: str) -> bool:
+    return _compiled(_filled(pattern)).search(plain) is not None
+
+
 def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str]) -> bool:
     """Whether a text has what an attribute is told by; `words` are those of the question."""
     if _compiled(attribute.told).search(plain):
         return True
+    names: Iterable[re.Match[str]] = ()
     match attribute.form:
         case "words":
-            return False
+            pass
         case "any name":
-            return any(_is_new(found.group(), words) for found in _NAME.finditer(text))
+            names = _NAME.finditer(text)
+        case "own name":
+            names = (found for found in _NAME.finditer(text) if not _is_noun(found, text))
         case "near name":
-            names = (found for found in _NAME.finditer(text) if not found.group().isupper())
-            return any(_is_new(found.group(), words) and _is_beside(found, text, words) for found in names)
+            near = (found for found in _NAME.finditer(text) if not found.group().isupper())
+            names = (found for found in near if _is_beside(found, text, words))
         case "surname":
             known = {name for name in _NAME.findall(text) if folded(name) in words}
             return any(re.search(rf"\b{re.escape(name)} (?:(?:{_PARTICLE}) )*[A-Z]", text) for name in known)
+        case "placed":
+            names = _PLACED.finditer(text)
+        case "place":
+            is_german = not GERMAN.isdisjoint(_WORD.findall(plain))
+            names = () if is_german else _NAMED_BY_THE_WAY.finditer(text)
+    return any(_is_new(found[found.lastgroup or 0], words) for found in names)
+
+
+def _is_done_by_nobody(verb: str, text: str, plain: str, words: AbstractSet[str]) -> bool:
+    """Whether a text says that something was done, as is asked of somebody, and not by whom."""
+    forms = {verb, verb[:_STEM], *relatives(verb)} if verb not in plain else {verb}
+    done = _DONE.replace("{verb}", f"(?:{'|'.join(forms)})")
+    if not re.search(done, plain) or _finds(_DOERS, plain):
+        return False
+    names = (found for found in _NAME.finditer(text) if not _is_noun(found, text))
+    others = (found for found in names if _is_new(found["name"], words) and not _BEHIND.match(text, found.end()))
+    return all(_AWAY.search(text[: found.start()]) for found in others)
 
 
 def _own_numbers(asked: Sought, plain: str) -> str:
@@ -362,7 +474,14 @@ def _own_numbers(asked: Sought, plain: str) -> str:
 
 def _is_new(name: str, words: AbstractSet[str]) -> bool:
     plain = folded(name)
-    return plain not in STOP_WORDS and not {plain, plain.removesuffix("s")} & (words | TIMES)
+    is_small = plain in STOP_WORDS or _compiled(_lists()["small"]).fullmatch(plain)
+    return not is_small and not {plain, plain.removesuffix("s")} & (words | TIMES)
+
+
+def _is_noun(found: re.Match[str], text: str) -> bool:
+    """Whether a word with a capital stands behind an article in German: there it is no name, or one after "ein"."""
+    before = _BEFORE_A_NOUN.search(text, max(0, found.start() - _BESIDE), found.start())
+    return before is not None and not before.group().lower().startswith("ein")
 
 
 def _is_beside(found: re.Match[str], text: str, words: AbstractSet[str]) -> bool:
@@ -398,16 +517,20 @@ def _has(sort: Sort, plain: str, *, is_dated: bool) -> bool:
     words = frozenset(_WORD.findall(plain)) if not digits or sort == "frequency" else frozenset[str]()
     match sort:
         case "price":
-            return digits or not words.isdisjoint(_SUMS)
+            return digits or not words.isdisjoint(_SUMS) or _finds(r"\b{numeral} (?:\w+ )?{money}\b|\b{gift}\b", plain)
+        case "number":
+            return digits or _finds(r"\b(?:{numeral}|{counted})\b|(?:\A|[.!?\n] ?)no \w+ (?:is|are|was|were)\b", plain)
         case "figure":
-            return digits or not words.isdisjoint(_NUMBERS)
+            return digits or not words.isdisjoint(_SUMS) or _finds(r"\b{numeral}\b|{compared}", plain)
         case "frequency":
             counted = digits or not words.isdisjoint(_NUMBERS)
-            return not words.isdisjoint(OFTEN) or (counted and not words.isdisjoint(UNITS)) or "*" in plain
+            often = not words.isdisjoint(OFTEN) or (counted and not words.isdisjoint(UNITS))
+            return often or "*" in plain or _finds(r"\bon the (?:hour|half|dot)\b", plain)
         case "duration":
             return digits or _LASTS.search(plain) is not None or not words.isdisjoint(_LASTING)
         case "time":
-            return is_dated or not words.isdisjoint(TIMES) or _CLOCK.search(plain) is not None
+            said = not words.isdisjoint(TIMES) or _CLOCK.search(plain) is not None
+            return is_dated or said or _finds(r"\b{moment}\b|{oclock}", plain)
 
 
 def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: bool) -> Doubt | None:
