@@ -8,9 +8,10 @@ that is very near stays strong, and a doubtful one says why.
 "What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
 which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
 
-Only what a question's own words say plainly is looked at, in English, German, French, Spanish, Italian and Portuguese; in
-other languages nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note would go ahead of
-an older one it rules: one that does not say what is asked for does not (`holdfast.engine.agent.question`).
+Only what a question's own words say plainly is looked at, in English, German, French, Spanish, Italian and Portuguese;
+in other languages nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note
+would go ahead of an older one it rules: one that does not say what is asked for does not
+(`holdfast.engine.agent.question`).
 """
 
 from __future__ import annotations

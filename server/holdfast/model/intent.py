@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.model.identifiers import GERMAN, TIMES, is_content
+from holdfast.model.identifiers import GERMAN, TIMES, UNITS, is_content
 from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded, query_terms, relatives, written_as_names
 
 
@@ -503,7 +503,7 @@ def head_of(question: str) -> tuple[str, ...]:
     for pattern in _HEADS:
         if found := pattern.search(question):
             named = itertools.takewhile(lambda word: word not in _WITHIN, _HEAD_WORD.findall(found[1]))
-            words = [word for word in named if is_content(word) and word not in TIMES]
+            words = [word for word in named if is_content(word) and (word in UNITS or word not in TIMES)]
             return () if _OPEN_NOUNS.intersection(words) else tuple(words)
     return ()
 
