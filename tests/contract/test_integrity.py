@@ -122,7 +122,15 @@ def deleted(path: Path) -> None:
     path.unlink()
 
 
-edits = pytest.mark.parametrize("edit", [appended, rewritten, cut, deleted])
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def blanked(path: Path) -> None:
+    path.write_bytes(b"\n")
+
+
+edits = pytest.mark.parametrize("edit", [appended, rewritten, cut, deleted, emptied])
 
 
 @pytest.mark.files("a page is changed past all tools, which happens to files alone")
@@ -150,6 +158,54 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_nei
     assert await pages(agent) == (True, True, True)
     await update(agent, recent_completions=["c"])
     assert await pages(agent) == (True, True, True)
+
+
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
+@pytest.mark.parametrize(
+    ("edits", "told"),
+    [
+        ([rewritten], "it was edited outside of the tools, as the user may; their next update went on from that"),
+        ([cut], "it was edited outside of the tools, as the user may; their next update went on from that"),
+        ([deleted], "it was deleted outside of the tools, as the user may; their next update began it anew"),
+        ([emptied], "it was emptied outside of the tools, as the user may; their next update began it anew"),
+        ([blanked], "it was emptied outside of the tools, as the user may; their next update began it anew"),
+        (
+            [appended, deleted, emptied, rewritten],
+            "it was edited, then deleted, then emptied outside of the tools, as the user may; their next update "
+            + "began it anew",
+        ),
+    ],
+)
+async def test_what_was_done_to_a_page_is_told_as_it_was_also_after_the_tools_wrote_it_again(
+    agent: Agent, edits: list[Callable[[Path], None]], told: str
+) -> None:
+    await update(agent, current_task="t", pending_decisions=["Which cable?"])
+    for edit in edits:
+        edit(now_file(agent))
+        await update(agent, recent_completions=["c"])
+    assert [item["what"] for item in (await check(agent))["details"]["problems"]] == [told]
+    now_file(agent).unlink()
+    also = f"{told}; since then it was deleted, as the user may"
+    assert [item["what"] for item in (await check(agent))["details"]["problems"]] == [also]
+
+
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (deleted, "it was deleted"),
+        (emptied, "it was emptied outside of the tools"),
+        (blanked, "it was emptied outside of the tools"),
+        (appended, "something was added to its end outside of the tools"),
+        (cut, "it was edited outside of the tools"),
+    ],
+)
+async def test_what_was_done_to_a_page_is_told_before_the_tools_write_it_again(
+    agent: Agent, edit: Callable[[Path], None], told: str
+) -> None:
+    await update(agent, current_task="t")
+    edit(now_file(agent))
+    assert [item["what"] for item in (await check(agent))["details"]["problems"]] == [f"{told}, as the user may"]
 
 
 @pytest.mark.files("a page is changed past all tools, which happens to files alone")

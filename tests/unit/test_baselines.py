@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from holdfast.model.lifecycle import Evidence, updated
 from holdfast.model.note import SELF_ID
 from holdfast.model.omi import Baseline, baselines, evidence_problem, marks_of
+from holdfast.store.codec import content_hash
 from holdfast.store.records import read_record
 
 NOW = "NOW.md"
@@ -33,16 +34,23 @@ def seen(hash_: str | None, key: str = "pages_seen", path: str = NOW) -> dict[st
         ([line("1", None, "a")], Baseline("a", 3)),
         ([line("1", "x", "a")], Baseline("a", 3)),  # whatever was there before our first change is trusted
         ([line("1", None, "a"), line("2", "a", "b")], Baseline("b", 3)),
-        ([line("1", None, "a"), line("2", "x", "b")], Baseline("b", 3, foreign=True)),
-        ([line("1", None, "a"), line("2", None, "b")], Baseline("b", 3, foreign=True)),
-        ([line("1", None, "a"), line("2", "x", "b"), line("3", "b", "c")], Baseline("c", 3, foreign=True)),
+        ([line("1", None, "a"), line("2", "x", "b")], Baseline("b", 3, foreign="edited")),
+        ([line("1", None, "a"), line("2", None, "b")], Baseline("b", 3, foreign="deleted")),
+        ([line("1", None, "a"), line("2", content_hash(b""), "b")], Baseline("b", 3, foreign="emptied")),
+        ([line("1", None, "a"), seen(None, "pages_accepted"), line("2", "x", "b")], Baseline("b", 3, foreign="made")),
+        ([line("1", None, "a"), line("2", "x", "b"), line("3", "b", "c")], Baseline("c", 3, foreign="edited")),
+        ([line("1", None, "a"), line("2", "x", "b"), line("3", "y", "c")], Baseline("c", 3, foreign="edited")),
+        (
+            [line("1", None, "a"), line("2", "x", "b"), line("3", None, "c"), line("4", "y", "d")],
+            Baseline("d", 3, foreign="edited, then deleted"),
+        ),
         ([line("1", None, "a"), line("2", "x", "b"), seen("b", "pages_accepted")], Baseline("b", 3)),
         ([line("1", None, "a"), seen(None, "pages_accepted"), line("2", None, "b")], Baseline("b", 3)),
         ([line("1", None, "a"), line("2", "x", "b"), {"seq": 3, "void": ["2"]}], Baseline("a", 3)),
         ([line("1", None, "a"), line("2", "a", "b"), line("3", "a", "c", void=["2"])], Baseline("c", 3)),
         ([seen("x"), seen("y")], Baseline("x", 3)),
-        ([seen("x"), line("1", "y", "a")], Baseline("a", 3, foreign=True)),
-        ([line("1", "y", "a", **seen("x"))], Baseline("a", 3, foreign=True)),
+        ([seen("x"), line("1", "y", "a")], Baseline("a", 3, foreign="edited")),
+        ([line("1", "y", "a", **seen("x"))], Baseline("a", 3, foreign="edited")),
         ([{"seq": 1, "pages_seen": "x", "pages_accepted": [{"path": 1}, 2, {"path": "a/b", "hash": "x"}]}], None),
         ([{"seq": 1, "change": "1", "files": [{"note": "mem_1", "path": NOW, "before": None, "after": "a"}]}], None),
     ],

@@ -11,7 +11,7 @@ Kept in `meta`, so that a version that does not know of it passes it over:
 
     journal          a place in it, as text of the store's: every change up to there is known to be done or void
     pages            the number of the last record whose pages are counted in
-    page <path>      [hash, bytes, foreign]: how a page is to look
+    page <path>      [hash, bytes, foreign]: how a page is to look; once `foreign` was only true or false
     void <change>    a change up to there that never happened
 """
 
@@ -320,8 +320,12 @@ def known_journal(connection: sqlite3.Connection) -> Known:
     """How far the journal is known."""
     kept = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (_PLACE, _PAGES)).fetchall())
     void = frozenset(key.removeprefix(_VOID) for key, _ in _named(connection, _VOID))
-    pages = {key.removeprefix(_PAGE): Baseline(*json.loads(value)) for key, value in _named(connection, _PAGE)}
+    pages = {key.removeprefix(_PAGE): _baseline(*json.loads(value)) for key, value in _named(connection, _PAGE)}
     return Known(str(kept.get(_PLACE, "")), void, int(kept.get(_PAGES, 0)), pages)
+
+
+def _baseline(mark: str | None, size: int | None, foreign: str | bool) -> Baseline:
+    return Baseline(mark, size, "edited" if foreign is True else foreign or "")
 
 
 def advance(connection: sqlite3.Connection, step: Advance) -> None:

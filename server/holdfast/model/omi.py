@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from holdfast.model.lifecycle import breaks, read_evidence
@@ -126,6 +127,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
+THEN = ", then "  # between what was done to a page
+BLANK = frozenset(sha256(data).hexdigest() for data in (b"", b"\n", b"\r\n"))  # the hashes of pages without a text
 MOST_ORPHANS = 5  # more are unsafe
 CORE_LINKS, CORE_WINDOW, CORE_USES = 5, timedelta(hours=24), 3
 
@@ -134,12 +137,13 @@ CORE_LINKS, CORE_WINDOW, CORE_USES = 5, timedelta(hours=24), 3
 class Baseline:
     """How a page is to look: its hash and bytes, None where it is to be missing.
 
-    `foreign` says that somebody else changed it before our last write, which kept the change and is no consent to it.
+    `foreign` says what somebody else did to it before a write of ours, which went on from that and is no consent to
+    it: "edited", "made", "emptied" or "deleted", several of them joined by `THEN` in their order, each once.
     """
 
     hash: str | None
     size: int | None = None
-    foreign: bool = False
+    foreign: str = ""
 
 
 def baselines(records: Iterable[JournalRecord], before: Mapping[str, Baseline] | None = None) -> dict[str, Baseline]:
@@ -183,8 +187,19 @@ def is_watched(path: str) -> bool:
 
 
 def _following(last: Baseline | None, file: FileChange) -> Baseline:
-    foreign = last is not None and (last.foreign or file.before != last.hash)
-    return Baseline(file.after, file.size, foreign)
+    if last is None or file.before == last.hash:
+        return Baseline(file.after, file.size, last.foreign if last else "")
+    before = last.foreign.split(THEN) if last.foreign else []
+    return Baseline(file.after, file.size, THEN.join(dict.fromkeys([*before, _kind(last.hash, file.before)])))
+
+
+def _kind(expected: str | None, found: str | None) -> str:
+    """What was done to a page that is not as it was left."""
+    if found is None:
+        return "deleted"
+    if expected is None:
+        return "made"
+    return "emptied" if found in BLANK else "edited"
 
 
 def marks_of(pages: Mapping[str, Baseline]) -> tuple[PageMark, ...]:

@@ -18,6 +18,7 @@ from holdfast.model.omi import (
     CORE_LINKS,
     CORE_USES,
     MOST_ORPHANS,
+    THEN,
     Baseline,
     baselines,
     evidence_problem,
@@ -310,16 +311,23 @@ async def _how(ports: Ports, path: str, base: Baseline) -> str:
         page = (await ports.store.pages([path])).get(path)
     except StorageError:
         return "it cannot be read"
-    return f"{_what(page, base)}{_whose(path)}"
+    said = []
+    if base.foreign:
+        last = base.foreign.split(THEN)[-1]
+        goes_on = "began it anew" if last in ("deleted", "emptied") else "went on from that"
+        said = [f"it was {base.foreign} outside of the tools{_whose(path)}; their next update {goes_on}"]
+    if (page.hash if page else None) != base.hash:
+        said.append(f"{_what(page, base)}{_whose(path)}")
+    return "; since then ".join(said)
 
 
 def _what(page: Page | None, base: Baseline) -> str:
-    if (page.hash if page else None) == base.hash:
-        return "it was edited outside of the tools before their last update, which kept that"
     if page is None:
         return "it was deleted"
     if base.hash is None:
         return "it was made outside of the tools"
+    if not page.data.strip():
+        return "it was emptied outside of the tools"
     if base.size is not None and content_hash(page.data[: base.size]) == base.hash:
         return "something was added to its end outside of the tools"
     return "it was edited outside of the tools"
