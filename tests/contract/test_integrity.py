@@ -270,6 +270,29 @@ async def test_memory_md_is_trusted_at_first_sight_and_watched_from_then_on(
 
 
 @pytest.mark.files("a page is changed past all tools, which happens to files alone")
+@pytest.mark.parametrize("name", ["MEMORY.md", "daily/2020-01-01.md"])
+async def test_what_was_seen_while_the_server_runs_is_not_deleted_unnoticed(agent: Agent, name: str) -> None:
+    path = agent.home / name
+    await agent.call("now_read")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine\n", "utf-8")
+    assert await pages(agent) == (True, True, True)
+    path.write_text("not mine\n", "utf-8")
+    assert await pages(agent) == (True, False, False)
+    path.unlink()
+    found = await check(agent)
+    assert (found["memory_md"], found["overall_safe"]) == (False, False)
+    assert [item["where"] for item in found["details"]["problems"]] == [name]
+    await agent.remember("A buoy.")  # the first write puts down what was seen
+    assert await pages(agent) == (True, False, False)
+    path.write_text("mine\n", "utf-8")
+    assert await pages(agent) == (True, True, True)
+    path.unlink()
+    assert await accept(agent.home) == (name,)
+    assert await pages(agent) == (True, True, True)
+
+
+@pytest.mark.files("a page is changed past all tools, which happens to files alone")
 async def test_a_start_puts_down_memory_md_and_past_logs_once(tmp_path: Path) -> None:
     (kept_in(tmp_path) / "daily").mkdir()
     (tmp_path / "MEMORY.md").write_text("mine\n", "utf-8")

@@ -251,7 +251,7 @@ async def changed_pages(ports: Ports) -> tuple[Problem, ...]:
     """
     known = await known_pages(ports)
     listed = {NOW, MEMORY, *await ports.store.list_pages(NOW_FOLDER), *await ports.store.list_pages(DAILY)}
-    differing = await _differing(ports, known, listed | known.pages.keys())
+    differing = await _differing(ports, known, listed | known.pages.keys() | ports.first_seen.keys())
     for _ in range(UNLOCKED_LOOKS):
         if not differing:
             return ()
@@ -285,11 +285,11 @@ async def _surely_differing(ports: Ports, known: KnownPages, paths: Collection[s
 async def _differing(ports: Ports, known: KnownPages, paths: Collection[str]) -> dict[str, Baseline]:
     """Of these pages the ones that differ from their baselines, with the baselines."""
     marks = await ports.store.page_marks(sorted(paths))
-    expected = {path: known.pages[path] for path in paths if path in known.pages}
     last = today(ports)
     for path, mark in marks.items():
         if path not in known.pages and _is_closed(path, last) and mark[0]:
-            expected[path] = ports.first_seen.setdefault(path, Baseline(*mark))
+            ports.first_seen.setdefault(path, Baseline(*mark))
+    expected = {path: base for path, base in {**ports.first_seen, **known.pages}.items() if path in paths}
     hashes: dict[str, str | None] = {path: mark[0] for path, mark in marks.items()}
     changing = ports.store.pages_in_change()
     return {
