@@ -93,6 +93,28 @@ def test_files_that_are_no_notes_and_texts_that_lost_a_race_are_named(environmen
     assert "1 text that lost a race" in found["conflicts"]["said"]
 
 
+@pytest.mark.files("a note is put there by hand")
+@pytest.mark.parametrize(
+    ("strength", "what", "status", "told"),
+    [
+        ("0.8", "beliefs", "warn", "its confidence was edited by hand: 0.90, its evidence comes to 0.56"),
+        ('"much"', "integrity", "fail", "entry 1 of its evidence is not whole"),
+    ],
+)
+def test_a_confidence_that_a_person_set_is_named_and_evidence_that_cannot_be_read_fails(
+    environment: dict[str, str], home: Path, strength: str, what: str, status: str, told: str
+) -> None:
+    note_id = "mem_0100000000000001"
+    entry = f'"memory_id": "{note_id}", "supports": true, "strength": {strength}, "timestamp": "2026-03-01T00:00:00Z"'
+    evidence = f'[{{{entry}, "old_confidence": 0.5, "new_confidence": 0.56}}]'
+    (home / "memories" / "belief.md").write_text(
+        f'---\nid: "{note_id}"\ntype: "belief"\nconfidence: 0.9\nevidence: {evidence}\n---\nBuoys are safe.\n', "utf-8"
+    )
+    found = checks(environment, code=int(status == "fail"))
+    assert {"beliefs", "integrity"} & found.keys() == {what}
+    assert (found[what]["status"], note_id in found[what]["said"], told in found[what]["said"]) == (status, True, True)
+
+
 @pytest.mark.files("it is about the folder")
 def test_a_foreign_change_of_a_page_is_told_until_it_is_accepted(environment: dict[str, str], home: Path) -> None:
     (home / "MEMORY.md").write_text("Mine.", "utf-8")

@@ -170,9 +170,8 @@ async def test_a_foreign_change_is_reported_until_it_is_accepted_and_updates_nei
         ([emptied], "it was emptied outside of the tools, as the user may; their next update began it anew"),
         ([blanked], "it was emptied outside of the tools, as the user may; their next update began it anew"),
         (
-            [appended, deleted, emptied, rewritten],
-            "it was edited, then deleted, then emptied outside of the tools, as the user may; their next update "
-            + "began it anew",
+            [appended, deleted, rewritten],
+            "it was edited, then deleted outside of the tools, as the user may; their next update began it anew",
         ),
     ],
 )
@@ -516,31 +515,28 @@ def belief(confidence: float, evidence: list[dict[str, Any]]) -> str:
     return note(0, kind="belief", more=f"confidence: {confidence}\nevidence: {json.dumps(evidence)}\n")
 
 
+FORMULA = "entry 1 of its evidence does not follow the formula"
+
+
 @pytest.mark.parametrize(
     ("confidence", "evidence", "problem"),
     [
         (0.4592, CHAIN, ""),
         (0.7, [], ""),
-        (0.56, CHAIN, "its confidence is not what its evidence leads to"),
-        (0.4592 + 2e-9, CHAIN, "its confidence is not what its evidence leads to"),
-        (0.9, [entry(1, 0.5, 0.9)], "entry 1 of its evidence does not follow the formula"),
+        (0.9, [entry(1, 0.5, 0.9)], FORMULA),
         (0.4592, CHAIN[1:], ""),
-        (
-            0.4674,
-            [entry(1, 0.5, 0.56), entry(2, 0.57, 0.4674, 0.6, supports=False)],
-            "entry 2 of its evidence does not go on from the one before it",
-        ),
+        (0.4674, [entry(1, 0.5, 0.56), entry(2, 0.57, 0.4674, 0.6, supports=False)], ""),
+        (0.9, [entry(1, 0.5, 0.9), entry(2, 0.9, 0.738, 0.6, supports=False)], FORMULA),
         (0.56, [{"memory_id": an_id(1)}], "entry 1 of its evidence is not whole"),
         (0.56, [entry(1, 0.5, 0.56, strength=True)], "entry 1 of its evidence is not whole"),
     ],
     ids=[
         "whole",
         "none",
-        "confidence changed",
-        "changed a little",
         "formula",
         "begun later",
-        "gap",
+        "set by a person in between",
+        "formula and set since",
         "not whole",
         "no number",
     ],
@@ -553,6 +549,31 @@ async def test_a_belief_is_recomputed_from_its_evidence(
     assert found["overall_safe"] == (problem == "")
     told = [item["what"] for item in found["details"]["problems"] if "evidence" in item["what"]]
     assert told == ([problem] if problem else [])
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "told"),
+    [("0.9", "0.90, its evidence comes to 0.57"), ("0", "0.00, its evidence comes to 0.57"),
+     ("0.567500002", "0.567500002, its evidence comes to 0.5675")],
+)  # fmt: skip
+async def test_a_confidence_that_a_person_set_is_named_without_alarm_and_the_next_update_goes_on_from_it(
+    agent: Agent, by_hand: str, told: str
+) -> None:
+    belief_id = (await agent.omi("memory_store", content="Buoys are safe.", memory_type="belief"))["memory_id"]
+    cited = (await agent.omi("memory_store", content="A buoy held in a storm."))["memory_id"]
+    given = {"belief_id": belief_id, "evidence_memory_id": cited, "supports": True}
+    await agent.omi("belief_update", **given, strength=0.9)
+    file = agent.file_of(belief_id)
+    file.write_text(file.read_text("utf-8").replace("confidence: 0.5675", f"confidence: {by_hand}", 1), "utf-8")
+    found = await check(agent)
+    said = f"its confidence was edited by hand: {told}; the next belief_update goes on from there"
+    assert found["details"]["problems"] == [{"where": belief_id, "what": said}]
+    assert (found["overall_safe"], found["details"]["summary"]) == (True, "Safe, with something to look at.")
+    assert not BLAMING.search(json.dumps(found))
+    for _ in range(2):
+        await agent.omi("belief_update", **given, strength=0.5)
+        found = await check(agent)
+        assert (found["details"]["problems"], found["details"]["summary"]) == ([], "Safe.")
 
 
 async def test_evidence_of_a_belief_makes_no_core(agent: Agent) -> None:

@@ -59,7 +59,8 @@ def assert_whole(home: Path, belief: str, sources: Sequence[str]) -> list[Eviden
     """The list leads to the confidence without a gap, and the edges are those of the list, no more and no fewer."""
     note = note_in(home, belief)
     entries = entries_of(note)
-    assert breaks(entries, note.confidence) == []
+    assert breaks(entries) == []
+    assert [after.old_confidence for after in entries[1:]] == [before.new_confidence for before in entries[:-1]]
     assert note.confidence == (replayed(entries) if entries else 0.5)
     latest = {(entry.memory_id, POLARITIES[entry.supports]): entry.strength for entry in entries}
     edges = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.lifecycle import Evidence, breaks, read_evidence, replayed, updated
+from holdfast.model.lifecycle import Evidence, breaks, edited, read_evidence, replayed, updated
 
 FRACTIONS = st.floats(0.0, 1.0)
 CALLS = st.lists(st.tuples(st.booleans(), FRACTIONS), min_size=1, max_size=30)
@@ -59,13 +59,15 @@ def test_contradiction_hits_harder_than_support(confidence: float, strength: flo
 def test_the_list_of_evidence_leads_to_the_confidence_again(first: float, calls: list[tuple[bool, float]]) -> None:
     entries = chain(first, calls)
     assert replayed(entries) == entries[-1].new_confidence
-    assert breaks(entries, entries[-1].new_confidence) == []
+    assert breaks(entries) == []
+    assert edited(entries, entries[-1].new_confidence) == ""
     assert [read_evidence(entry.as_entry()) for entry in entries] == entries
 
 
 def test_without_evidence_there_is_nothing_to_replay() -> None:
     assert replayed([]) is None
-    assert breaks([], 0.3) == []
+    assert breaks([]) == []
+    assert edited([], 0.3) == ""
 
 
 @given(FRACTIONS, CALLS, FRACTIONS)
@@ -75,18 +77,21 @@ def test_a_confidence_that_a_person_sets_between_updates_is_where_the_later_one_
     later = chain(by_hand, calls)
     entries = [*chain(first, calls), *later]
     assert replayed(entries) == pytest.approx(later[-1].new_confidence, abs=1e-8)
+    assert breaks(entries) == []
+    assert edited(entries, later[-1].new_confidence) == ""
 
 
 def test_what_does_not_follow_from_the_list_is_named() -> None:
     first, second = chain(0.5, [(True, 0.9), (False, 0.6)])
-    assert breaks([replace(first, strength=0.2), second], second.new_confidence) == [
-        "entry 1 of its evidence does not follow the formula"
+    assert breaks([replace(first, strength=0.2), second]) == ["entry 1 of its evidence does not follow the formula"]
+    assert breaks([replace(first, strength=0.2), replace(second, new_confidence=0.9)]) == [
+        "entry 1 of its evidence does not follow the formula",
+        "entry 2 of its evidence does not follow the formula",
     ]
-    assert breaks([second], first.new_confidence) == ["its confidence is not what its evidence leads to"]
-    set_by_hand = replace(second, old_confidence=0.9, new_confidence=updated(0.9, supports=False, strength=0.6))
-    assert breaks([first, set_by_hand], set_by_hand.new_confidence) == [
-        "entry 2 of its evidence does not go on from the one before it"
-    ]
+    assert edited([second], 0.9) == "its confidence was edited by hand: 0.90, its evidence comes to 0.47"
+    close = second.new_confidence + 2e-9
+    told = f"its confidence was edited by hand: {close}, its evidence comes to {second.new_confidence}"
+    assert edited([first, second], close) == told
 
 
 @pytest.mark.parametrize(

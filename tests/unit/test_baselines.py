@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.model.lifecycle import Evidence, updated
 from holdfast.model.note import SELF_ID
-from holdfast.model.omi import Baseline, baselines, evidence_problem, marks_of
+from holdfast.model.omi import Baseline, baselines, edited_confidence, evidence_problem, marks_of
 from holdfast.store.codec import content_hash
 from holdfast.store.records import read_record
 
@@ -80,18 +80,18 @@ def test_what_the_formula_leads_to_is_no_problem_and_stays_a_confidence(
 ) -> None:
     entries, confidence = chain(first, given_)
     assert 0 <= confidence <= 1
-    assert evidence_problem(entries, confidence) == ""
+    assert evidence_problem(entries) == edited_confidence(entries, confidence) == ""
 
 
 @given(fractions, updates, st.floats(1e-6, 1), st.data())
 def test_any_number_that_is_changed_is_seen(
     first: float, given_: list[tuple[float, bool]], change: float, data: st.DataObject
 ) -> None:
-    entries, confidence = chain(first, given_)
+    entries, _ = chain(first, given_)
     which = data.draw(st.integers(0, len(entries) - 1))
     changed = entries[which] | {"new_confidence": (entries[which]["new_confidence"] + change) % 1.0000001}
     if abs(changed["new_confidence"] - entries[which]["new_confidence"]) > 1e-8:
-        assert evidence_problem([*entries[:which], changed, *entries[which + 1 :]], confidence)
+        assert evidence_problem([*entries[:which], changed, *entries[which + 1 :]])
 
 
 def test_the_documents_own_numbers() -> None:
@@ -100,4 +100,4 @@ def test_the_documents_own_numbers() -> None:
     assert updated(first, supports=False, strength=0.6) == pytest.approx(0.46535, abs=1e-12)
     series, last = chain(0.5, [(0.8, True), (0.6, False), (0.7, True), (0.5, False)])
     assert [entry["new_confidence"] for entry in series] == pytest.approx([0.56, 0.4592, 0.51598, 0.43859], abs=1e-5)
-    assert evidence_problem(series, last) == ""
+    assert evidence_problem(series) == edited_confidence(series, last) == ""

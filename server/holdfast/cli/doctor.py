@@ -420,18 +420,22 @@ def _files(looked: _Looked) -> Iterator[CheckResult]:
         alone, many = f"{topology.orphan_nodes:,}", f"{topology.sudden_cores:,}"
         found = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
         yield CheckResult("links", "warn", found, "The tool integrity_check names them.")
+    for problem in looked.report.edited[:MOST_NAMED]:
+        yield CheckResult(
+            "beliefs", "warn", f"{problem.where}: {problem.what}", "Nothing is to be done, if it is right."
+        )
     for problem in _broken(looked)[:MOST_NAMED]:
         yield CheckResult("integrity", "fail", f"{problem.where}: {problem.what}", "Look at it, or restore a backup.")
 
 
 def _broken(looked: _Looked) -> list[Problem]:
-    """What is neither a page, nor a file in quarantine, nor an odd place in the graph, of which each has one report."""
+    """What is no page, no quarantined file, no odd place in the graph and no confidence that a person set: damage."""
     odd = {path for path, _ in looked.quarantined} | set(looked.report.topology.warnings)
     broken = []
     for problem in looked.report.problems:
         if problem.where in odd:
             odd.remove(problem.where)
-        elif not is_page(problem.where):
+        elif not is_page(problem.where) and problem not in looked.report.edited:
             broken.append(problem)
     return broken
 

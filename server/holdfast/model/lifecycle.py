@@ -28,7 +28,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 from holdfast.model.note import is_note_id, moment, read_instant
@@ -104,22 +103,24 @@ def replayed(evidence: Sequence[Evidence]) -> float | None:
     return confidence
 
 
-def breaks(evidence: Sequence[Evidence], confidence: float) -> list[str]:
-    """What does not follow from the list: entries that were altered, confidences that were set in between or after."""
-    found = [
+def breaks(evidence: Sequence[Evidence]) -> list[str]:
+    """Which entries were altered. That one begins where a person set the confidence is no break."""
+    return [
         f"entry {place} of its evidence does not follow the formula"
         for place, item in enumerate(evidence, 1)
         if _differ(updated(item.old_confidence, supports=item.supports, strength=item.strength), item.new_confidence)
     ]
-    found += [
-        f"entry {place} of its evidence does not go on from the one before it"
-        for place, (before, item) in enumerate(pairwise(evidence), 2)
-        if _differ(before.new_confidence, item.old_confidence)
-    ]
+
+
+def edited(evidence: Sequence[Evidence], confidence: float) -> str:
+    """That a person set the confidence since the last entry, which the next one goes on from; empty where not."""
     led_to = replayed(evidence)
-    if led_to is not None and _differ(led_to, confidence):
-        found.append("its confidence is not what its evidence leads to")
-    return found
+    if led_to is None or not _differ(led_to, confidence):
+        return ""
+    now, before = f"{confidence:.2f}", f"{led_to:.2f}"
+    if now == before:
+        now, before = f"{confidence}", f"{led_to}"
+    return f"its confidence was edited by hand: {now}, its evidence comes to {before}"
 
 
 def _differ(one: float, other: float) -> bool:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
-from holdfast.model.lifecycle import breaks, read_evidence
+from holdfast.model.lifecycle import breaks, edited, read_evidence
 from holdfast.model.note import NOTE_TYPES, moment
 from holdfast.model.records import DAILY, MEMORY, NOW, NOW_FOLDER, FileChange, JournalRecord, PageMark, is_page
 
@@ -211,13 +211,18 @@ def _watched(marks: Iterable[PageMark]) -> list[tuple[str, Baseline]]:
     return [(mark.path, Baseline(mark.hash, mark.size)) for mark in marks if is_watched(mark.path)]
 
 
-def evidence_problem(evidence: Sequence[Mapping[str, Any]], confidence: float) -> str:
-    """Why a belief's confidence does not follow from its evidence; empty where it does."""
+def evidence_problem(evidence: Sequence[Mapping[str, Any]]) -> str:
+    """Why a belief's evidence cannot be followed; empty where it can."""
     entries = [read_evidence(entry) for entry in evidence]
     whole = [entry for entry in entries if entry is not None]
     if len(whole) < len(entries):
         return f"entry {entries.index(None) + 1} of its evidence is not whole"
-    return next(iter(breaks(whole, confidence)), "")
+    return next(iter(breaks(whole)), "")
+
+
+def edited_confidence(evidence: Sequence[Mapping[str, Any]], confidence: float) -> str:
+    """That a person set a belief's confidence, which is theirs to set; empty where it follows from its evidence."""
+    return edited([read for entry in evidence if (read := read_evidence(entry))], confidence)
 
 
 def is_sudden(times: Sequence[str]) -> bool:

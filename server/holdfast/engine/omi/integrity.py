@@ -21,6 +21,7 @@ from holdfast.model.omi import (
     THEN,
     Baseline,
     baselines,
+    edited_confidence,
     evidence_problem,
     is_sudden,
     is_watched,
@@ -84,6 +85,7 @@ class IntegrityReport:
     checked: tuple[str, ...]
     problems: tuple[Problem, ...]
     sound: bool = True  # notes, evidence and index are as they were written
+    edited: tuple[Problem, ...] = ()  # those of the problems that are beliefs whose confidence a person set
 
     def shape(self) -> dict[str, Any]:
         """The four keys that OMI's reference documents, and `details`."""
@@ -128,6 +130,7 @@ class _Graph:
     topology: Topology = Topology(0, 0, ())
     sound: bool = True
     problems: tuple[Problem, ...] = ()
+    edited: tuple[Problem, ...] = ()
 
 
 async def integrity_check(ports: Ports, scope: str = "all") -> IntegrityReport:
@@ -151,9 +154,8 @@ async def integrity_check(ports: Ports, scope: str = "all") -> IntegrityReport:
     natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
     safe = now_md and memory_md and natural and graph.sound
     unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
-    return IntegrityReport(
-        now_md, memory_md, topology, safe, tuple(checked), (*unwritable, *changed, *graph.problems), graph.sound
-    )
+    problems = (*unwritable, *changed, *graph.problems)
+    return IntegrityReport(now_md, memory_md, topology, safe, tuple(checked), problems, graph.sound, graph.edited)
 
 
 async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:
@@ -357,16 +359,23 @@ async def _graph(ports: Ports) -> _Graph:
         Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores[:MOST_NAMED]
     ]
     broken = await _broken_files(ports, hashes)
-    broken += [
-        Problem(note.note.id, what)
-        for note in evidence.values()
-        if (what := evidence_problem(note.note.evidence, note.note.confidence))
-    ]
+    wrong = [Problem(end, what) for end, item in evidence.items() if (what := evidence_problem(item.note.evidence))]
+    broken += wrong
+    edited = _edited(evidence, {problem.where for problem in wrong})
+    problems += edited
     problems += [Problem(path, f"it is quarantined: {reason}") for path, reason in quarantined]
     if not sound:
         broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
     topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
-    return _Graph(topology, not broken, (*problems, *broken))
+    return _Graph(topology, not broken, (*problems, *broken), edited)
+
+
+def _edited(beliefs: Mapping[str, Stored], wrong: Collection[str]) -> tuple[Problem, ...]:
+    """Beliefs whose confidence a person set, of those whose evidence can be followed: theirs to set, and no damage."""
+    said = {end: edited_confidence(item.note.evidence, item.note.confidence) for end, item in beliefs.items()}
+    goes_on = "the next belief_update goes on from there"
+    found = [Problem(end, f"{what}; {goes_on}") for end, what in said.items() if what and end not in wrong]
+    return tuple(found[:MOST_NAMED])
 
 
 def _asked_for(hub: Hub, evidence: Mapping[str, Stored], merged: Mapping[str, str]) -> list[str]:
