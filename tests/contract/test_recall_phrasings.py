@@ -72,3 +72,24 @@ async def test_the_tool_takes_them_as_a_list_or_as_text_of_one(agent: Agent) -> 
     for also in (["crane tonnes"], '["crane tonnes"]'):
         answer = await agent.call("recall", query="heavy loads", also=also)
         assert [hit["content"] for hit in answer["results"]] == [CRANE]
+
+
+@pytest.mark.parametrize("query", ["", " ", "*"])
+@pytest.mark.parametrize(
+    "also", [["which crane lifts steel?"], ["which crane lifts steel?", "harbour crane for tonnes"]]
+)
+async def test_without_a_question_the_first_phrasing_is_it(memory: Memory, query: str, also: list[str]) -> None:
+    alone = await ask(memory, also[0], also=also[1:])
+    answer = await ask(memory, query, also=also)
+    assert [(hit.note.id, hit.ranked.score) for hit in answer.hits] == [
+        (hit.note.id, hit.ranked.score) for hit in alone.hits
+    ]
+    assert (found(answer)[0], answer.listing) == (CRANE, None)
+    repeated = await ask(memory, query, also=[also[0], *also])
+    assert [hit.ranked.score for hit in repeated.hits] == [hit.ranked.score for hit in alone.hits]
+
+
+async def test_a_phrasing_that_asks_nothing_is_no_question(memory: Memory) -> None:
+    assert (await ask(memory, "", also=["*"])).listing is not None
+    assert found(await ask(memory, "", also=["*", "which crane lifts steel?"]))[0] == CRANE
+    assert found(await ask(memory, "", also=["who bakes the bread?"])) == []

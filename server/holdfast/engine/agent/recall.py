@@ -213,7 +213,7 @@ class Recall:
     """A question and what may answer it: where it is blank or `*`, all that the filters let through, in order of time.
 
     Empty filters do not restrict; `offset` is how many hits are left out before the first; `budget` is in tokens of
-    each form. `also` is the question in other words, at most three times.
+    each form. `also` is the question in other words, at most three times; alone, the first of these is the question.
     """
 
     query: str = ""
@@ -263,8 +263,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     wanted = _filter(ports, request)
     budget = budget_of(request.budget, request.limit)
     stages = Stages()
-    also = checked_phrasings(request.query, request.also)
-    asking, notice = await asked(ports, request.query, wanted, caller, stages, also)
+    query, also = _question_of(request)
+    asking, notice = await asked(ports, query, wanted, caller, stages, also)
     whole = replace(asking, weights=weights)
 
     def read(view: IndexView) -> tuple[Answer, list[str]]:
@@ -292,6 +292,15 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     beside, pairs, listing = found.related, found.tensions, found.listing
     given, explained, passed = (wanted.after, wanted.before), request.explain, found.passed
     return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, explained, passed, given)
+
+
+def _question_of(request: Recall) -> tuple[str, tuple[str, ...]]:
+    """The question, and it in other words; where only these are given, the first of them is the question."""
+    also = checked_phrasings(request.query, request.also)
+    phrasings = [text for text in also if not is_no_question(text)]
+    if not phrasings or not is_no_question(request.query):
+        return request.query, also
+    return phrasings[0], checked_phrasings(phrasings[0], phrasings[1:])
 
 
 async def asked(
