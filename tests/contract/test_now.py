@@ -124,9 +124,25 @@ async def test_a_file_edited_by_hand_is_read_anew_and_what_is_not_ours_stays(age
 
 
 @pytest.mark.files("a person writes into the page's file")
+async def test_a_decision_that_a_person_ticks_is_pending_no_longer_and_stays_in_the_file(agent: Agent) -> None:
+    await update(agent, current_task="t", pending_decisions=["Which cable?", "Which port?"])
+    path = agent.files / "now" / "harbour.md"
+    ticked = path.read_text("utf-8").replace("- [ ] Which cable?", "- [x] Which cable? The thick one.")
+    path.write_text(ticked, "utf-8")
+    assert (await read(agent))["pending_decisions"] == ["Which port?"]
+    assert path.read_text("utf-8") == ticked
+    await update(agent, recent_completions=["a"])
+    assert "- [x] Which cable? The thick one.\n- [ ] Which port?\n" in path.read_text("utf-8")
+    await update(agent, pending_decisions=[])
+    assert (await read(agent))["pending_decisions"] == []
+    assert "- [x] Which cable? The thick one.\n" in path.read_text("utf-8")
+
+
+@pytest.mark.files("a person writes into the page's file")
 @pytest.mark.parametrize(
     "text",
     [
+        "# NOW\n\n## Current Task\nUpgrade Kafka\n\n## Pending Decisions\n- [x] Which version? 4.1.\n",
         "Waiting for Legal before Kafka can be upgraded. Until then: write the runbook.\n",
         "# NOW\n\nWaiting for Legal.\n\n## Current Task\nUpgrade Kafka\n",
         "# NOW\n\n## Current Task\nUpgrade Kafka\n\n## Blockers\n- Legal has not signed.\n",

@@ -157,6 +157,34 @@ def test_what_a_person_wrote_stays_letter_by_letter_where_nothing_else_was_asked
     assert after == expected
 
 
+@pytest.mark.parametrize(
+    ("section", "pending", "decided"),
+    [
+        ("- [x] Which cable?\n- [ ] Which port?\n", ["Which port?"], ["Which cable?"]),
+        ("* [X] Which cable?\n1. [ ] Which port?\nWhich lamp?\n", ["Which port? Which lamp?"], ["Which cable?"]),
+        ("- [x] Which cable?\n  the thick one\n\n- Which port?\n", ["Which port?"], ["Which cable? the thick one"]),
+        ("- [x] Which cable?\n  - the thick one\n- Which port?\n", ["Which port?"], ["Which cable?", "the thick one"]),
+        ("- [x] Which cable?\n  - [ ] how long?\n", ["how long?"], ["Which cable?"]),
+        ("- [ ] Which cable?\n  - [x] how long?\n  - how thick?\n", ["Which cable?", "how thick?"], ["how long?"]),
+        ("- [x]Which cable?\n- x Which port?\n", ["[x]Which cable?", "x Which port?"], []),
+        ("- [ ] [x] is what?\n", ["[x] is what?"], []),
+    ],
+)
+def test_a_decision_that_a_person_ticked_is_pending_no_longer_and_stays(
+    section: str, pending: list[str], decided: list[str]
+) -> None:
+    text = f"# NOW\n\n## Current Task\nt\n\n## Pending Decisions\n{section}\n## Recent Completions\n- [x] one\n"
+    file = read_now(text)
+    assert (list(file.now.pending_decisions), file.decided) == (pending, decided)
+    assert file.now.recent_completions == ("one",)
+    assert file.says_more == bool(decided)
+    assert f"## Pending Decisions\n{section}" in update_now(file, LATER, "u", ["two"]).text
+    for given_ in (["Who?", "Which cable?"], ["Who?"], []):
+        after = read_now(update_now(file, LATER, pending_decisions=given_).text)
+        left = [item for item in decided if item not in given_]
+        assert (list(after.now.pending_decisions), after.decided) == (given_, left)
+
+
 OMI_DEFAULT = """# NOW
 
 ## Current Task

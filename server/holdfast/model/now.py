@@ -3,13 +3,14 @@
 # NOW - <ISO time>                      what a person wrote above, between and below stays as it is
 ## Current Task                         text of one or more lines
 ## Recent Completions                   - [x] item
-## Pending Decisions                    - [ ] item
+## Pending Decisions                    - [ ] item; one that a person ticked is pending no longer, and stays
 ## Key Files                            - `path`
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,11 +29,12 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*\r?\n?\Z")
 _NOW = re.compile(r"NOW\b", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_BULLET = re.compile(r"\s*(?:[-*+\u2022]|\d{1,9}[.)])(?:\s+(?:\[[ xX]\](?:\s+|\Z))?|\Z)")
+_BULLET = re.compile(r"\s*(?:[-*+\u2022]|\d{1,9}[.)])(?:\s+(?:\[([ xX])\](?:\s+|\Z))?|\Z)")
 _RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*\Z")
 _COMMENT = re.compile(r"\s*<!--.*-->\s*\Z")
 _NOTHING = re.compile(r"[*_(]*(?:none|nothing|n/a)[*_).]*\Z", re.IGNORECASE)
 _CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_TICKED = ("x", "X")
 _BREAKS = re.compile(r"[^\S\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _MARKED = re.compile(r"(\s*)(\\*)(#|```|~~~)")
 _TITLE_RANK, _SECTION_RANK = 1, 2
@@ -96,8 +98,15 @@ class NowFile:
         """The four fields, whatever their form; a section that is there twice counts as one."""
         bodies = {name: [_clean(part.body) for part in self.parts if part.field == name] for name in _ORDER}
         tasks = [task for body in bodies["current_task"] if (task := _task(body))]
-        lists = [tuple(item for body in bodies[name] for item in _items(body)) for name in _ORDER[1:]]
-        return Now("\n".join(tasks), lists[0], lists[1], tuple(_plain_path(item) for item in lists[2]))
+        done, _, paths = [[item for body in bodies[name] for item, _ in _items(body)] for name in _ORDER[1:]]
+        pending = [item for body in bodies["pending_decisions"] for item, ticked in _items(body) if not ticked]
+        return Now("\n".join(tasks), tuple(done), tuple(pending), tuple(_plain_path(item) for item in paths))
+
+    @property
+    def decided(self) -> list[str]:
+        """The decisions that a person ticked off."""
+        bodies = [part.body for part in self.parts if part.field == "pending_decisions"]
+        return [item for body in bodies for item, ticked in _items(body) if ticked]
 
     @property
     def is_blank(self) -> bool:
@@ -107,7 +116,8 @@ class NowFile:
     @property
     def says_more(self) -> bool:
         """Whether somebody has written what is in none of the fields."""
-        return any(part.field in ("", "title") and re.search(r"\w", part.body) for part in self.parts)
+        beside = any(part.field in ("", "title") and re.search(r"\w", part.body) for part in self.parts)
+        return beside or bool(self.decided)
 
     def is_over(self, most_tokens: int) -> bool:
         """Whether it is longer than so many tokens, of four characters each."""
@@ -249,9 +259,14 @@ def _task(body: str) -> str:
     return "\n".join(_unescaped(line.rstrip("\r")) for line in body.split("\n")).strip()
 
 
-def _items(body: str) -> Iterator[str]:
-    """The items of a list with any bullets, or none; what is indented or follows at once belongs to the item above."""
-    item, boxed, blank = "", False, False
+def _items(body: str) -> Iterator[tuple[str, bool]]:
+    """The items of a list with any bullets, or none, and whether each is ticked.
+
+    What is indented or follows at once belongs to the item above; what stands below a ticked one without a box of its
+    own is ticked with it.
+    """
+    item, box, blank = "", "", False
+    above = sys.maxsize  # how far the last ticked one is indented, while what comes is below it
     for raw in body.split("\n"):
         line = raw.rstrip("\r")
         if not line.strip() or _RULE.match(line) or _COMMENT.match(line):
@@ -261,17 +276,19 @@ def _items(body: str) -> Iterator[str]:
         if item and not bullet and (not blank or line[0].isspace()):
             item = f"{item} {line.strip()}"
         else:
-            yield from _said(item, boxed=boxed)
+            yield from _said(item, box, ticked=above < sys.maxsize)
             item = line[bullet.end() :].strip() if bullet else line.strip()
-            boxed = bullet is not None and "[" in bullet.group()
+            box = (bullet.group(1) or "") if bullet else ""
+            indent = len(line) - len(line.lstrip())
+            above = indent if box in _TICKED else above if not box and indent > above else sys.maxsize
         blank = False
-    yield from _said(item, boxed=boxed)
+    yield from _said(item, box, ticked=above < sys.maxsize)
 
 
-def _said(item: str, *, boxed: bool) -> Iterator[str]:
+def _said(item: str, box: str, *, ticked: bool) -> Iterator[tuple[str, bool]]:
     """An item; a "none" without a box stands for there being none."""
-    if item and (boxed or not _NOTHING.match(item)):
-        yield item
+    if item and (box or not _NOTHING.match(item)):
+        yield item, ticked
 
 
 def _plain_path(item: str) -> str:
@@ -290,7 +307,7 @@ def _path(item: str) -> str:
     return f"{mark}{pad}{item}{pad}{mark}"
 
 
-def _body(name: str, value: str | Sequence[str]) -> str:
+def _body(name: str, value: str | Sequence[str], decided: Sequence[str] = ()) -> str:
     match name, value:
         case "current_task", str():
             lines = [escaped(line) for line in value.split("\n")]
@@ -298,7 +315,7 @@ def _body(name: str, value: str | Sequence[str]) -> str:
             lines = [f"- {_path(item)}" for item in value]
         case _:
             box = "[x]" if name == "recent_completions" else "[ ]"
-            lines = [f"- {box} {item}" for item in value]
+            lines = [*(f"- {box} {item}" for item in value), *(f"- [x] {item}" for item in decided)]
     return "\n".join(lines) + "\n\n"
 
 
@@ -317,16 +334,17 @@ def _with_fields(file: NowFile, fields: Mapping[str, str | Sequence[str]]) -> No
 
 
 def _with_field(file: NowFile, name: str, value: str | Sequence[str]) -> NowFile:
-    """The section written anew under the heading that it has; an empty one goes."""
+    """The section written anew under the heading that it has; an empty one goes. What a person decided stays."""
+    decided = [item for item in file.decided if item not in value] if name == "pending_decisions" else []
     places = [place for place, part in enumerate(file.parts) if part.field == name]
     rest = [part for part in file.parts if part.field != name]
-    if not value:
+    if not value and not decided:
         return NowFile(tuple(rest))
     heading = file.parts[places[0]].heading if places else f"## {_TITLES[name]}\n"
     place = places[0] if places else _place_for(rest, name)
     if place and not (rest[place - 1].heading + rest[place - 1].body).endswith("\n\n"):
         rest[place - 1] = _ended(rest[place - 1])
-    rest.insert(place, _Part(name, heading if heading.endswith("\n") else f"{heading}\n", _body(name, value)))
+    rest.insert(place, _Part(name, heading if heading.endswith("\n") else f"{heading}\n", _body(name, value, decided)))
     return NowFile(tuple(rest))
 
 
