@@ -237,6 +237,31 @@ async def test_of_the_same_text_the_newer_comes_first(agent: Agent) -> None:
     )
 
 
+WORMS, COPPER = "The lambs die of worms.", "The lambs die of copper poisoning."
+
+
+@pytest.mark.parametrize("confidence", ["0.08", "0.3"])
+@pytest.mark.parametrize(
+    ("query", "others", "place"),
+    [
+        ("what do the lambs die of", [], 1),
+        ("what do the lambs die of", ["The lambs die of cold in the valley."], 2),
+        ("do the lambs die of worms", [], 0),  # it is asked about itself
+    ],
+)
+async def test_a_belief_that_is_held_no_longer_stands_behind_the_one_that_is_believed(
+    agent: Agent, confidence: str, query: str, others: list[str], place: int
+) -> None:
+    for number, (text, held) in enumerate([(COPPER, "0.85"), *((text, "0.5") for text in others), (WORMS, confidence)]):
+        known = f'type: "belief"\nconfidence: {held}\ncreated: "2026-11-0{number + 1}T00:00:00Z"'
+        agent.write_by_hand(f"harbour/{number}.md", f"---\n{known}\n---\n{text}\n")
+    memories = await agent.omi("memory_recall", query=query, min_relevance=0.3)
+    told = [memory["content"].rpartition(".) ")[2] for memory in memories]
+    assert sorted(told) == sorted([COPPER, WORMS, *others])
+    assert told.index(WORMS) == place
+    assert (await agent.omi("memory_recall", query=query, limit=1))[0]["memory_id"] == memories[0]["memory_id"]
+
+
 def _dated(created: str, text: str) -> str:
     return f'---\ncreated: "{created}"\n---\n{text}\n'
 
