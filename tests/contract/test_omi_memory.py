@@ -260,6 +260,8 @@ async def test_a_belief_that_is_held_no_longer_stands_behind_the_one_that_is_bel
     assert sorted(told) == sorted([COPPER, WORMS, *others])
     assert told.index(WORMS) == place
     assert (await agent.omi("memory_recall", query=query, limit=1))[0]["memory_id"] == memories[0]["memory_id"]
+    recalled = [hit["content"] for hit in (await agent.recall(query))["results"]]
+    assert recalled.index(WORMS) == place
 
 
 def _dated(created: str, text: str) -> str:

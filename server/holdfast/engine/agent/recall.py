@@ -44,7 +44,7 @@ from holdfast.engine.agent.question import (
 )
 from holdfast.engine.commit import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
 from holdfast.engine.encoding import Beside, count_beside, count_unencoded, encode_beside, encode_together
-from holdfast.engine.omi.beliefs import standings
+from holdfast.engine.omi.beliefs import believed_first, standings
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
 from holdfast.errors import InvalidArgumentError, LimitExceededError, StorageError
@@ -269,6 +269,9 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: IndexView) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
+        if found.listing is None:
+            order = believed_first([(hit.note, hit.ranked) for hit in found.hits])
+            found = replace(found, hits=tuple(found.hits[place] for place in order))
         hidden = hidden_notices(view, asking, found)
         terms = query_terms(" ".join((*_texts(asking), asking.time.words if asking.time else "")))
         found = replace(found, hits=with_passages(found.hits, terms, budget))

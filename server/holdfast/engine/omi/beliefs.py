@@ -28,12 +28,13 @@ from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note
 from holdfast.model.omi import BeliefUpdatedEvent, ContradictionDetectedEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
-from holdfast.model.ranking import Filter
+from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, JournalRecord, Opposed
 from holdfast.store.codec import changed_document
 from holdfast.store.stored import LARGEST_FILE, Change, Stored
 
 NEAREST, NEAREST_TERMS = 50, 8
+AS_RELEVANT = 0.02  # so much less relevant at the most counts as equally so, of two beliefs of which one is held
 OPPOSITE_EVIDENCE = "one note supports the one and contradicts the other"
 _POLARITIES = {"supports": "contradicts", "contradicts": "supports"}
 
@@ -243,6 +244,25 @@ async def standings(ports: Ports, notes: Sequence[Note]) -> dict[str, str]:
             against = 0 if is_held(note.confidence) else await _contradictions_of(ports, note.id)
             stands[note.id] = standing(note.confidence, against)
     return stands
+
+
+def believed_first(found: Sequence[tuple[Note, Ranked]]) -> list[int]:
+    """The places of these in order, but each belief that is held no longer behind those that are and answer as well."""
+    beliefs = [(at, *each) for at, each in enumerate(found) if each[0].type == "belief"]
+    held = [(at, ranked) for at, note, ranked in beliefs if is_held(note.confidence)]
+    places = list(range(len(found)))
+    for at, note, mine in beliefs:
+        if not is_held(note.confidence):
+            places[at] = max([at, *(place for place, other in held if _answers_as_well(other, mine))])
+    return sorted(range(len(found)), key=lambda at: (places[at], places[at] != at, at))
+
+
+def _answers_as_well(one: Ranked, other: Ranked) -> bool:
+    """Whether the one names as much of the question as the other, or is about as relevant."""
+    if one.weak and not other.weak:
+        return False
+    names_all = set(one.candidate.matched) >= set(other.candidate.matched)
+    return names_all or one.relevance >= other.relevance - AS_RELEVANT
 
 
 async def _contradictions_of(ports: Ports, belief_id: str) -> int:

@@ -12,6 +12,7 @@ from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.commit import check_count, check_query, resolve_all
 from holdfast.engine.omi.beliefs import (
+    believed_first,
     keep_contradictions,
     opposed_notes,
     read_contradictions,
@@ -50,7 +51,6 @@ MOST_NEAREST = 3  # that are seen at the least, where there are so many: what is
 SHAPE_TOKENS = 150  # what a memory costs beside its content
 EVERYTHING = 1000  # more than a search finds: the line decides what is shown, and the limit only once it is in order
 RELEVANCE_DIGITS = 4  # the final score and the line follow from what is told
-AS_RELEVANT = 0.02  # so much less relevant at the most counts as equally so, of two beliefs of which one is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,28 +264,9 @@ def _in_order(ports: Ports, found: Answer) -> list[RecalledMemory]:
     memories.sort(
         key=lambda item: (item.final_score, item.relevance, item.note.created, item.note.happened), reverse=True
     )
-    return _believed_first(memories, {hit.note.id: hit.ranked for hit in found.hits})
-
-
-def _believed_first(memories: list[RecalledMemory], ranked: Mapping[str, Ranked]) -> list[RecalledMemory]:
-    """Each belief that is held no longer behind those that are held and answer as well."""
-    beliefs = [(at, item) for at, item in enumerate(memories) if item.note.type == "belief"]
-    held = [(at, ranked[item.note.id]) for at, item in beliefs if is_held(item.note.confidence)]
-    places = list(range(len(memories)))
-    for at, item in beliefs:
-        if not is_held(item.note.confidence):
-            mine = ranked[item.note.id]
-            places[at] = max([at, *(place for place, other in held if _answers_as_well(other, mine))])
-    order = sorted(range(len(memories)), key=lambda at: (places[at], places[at] != at, at))
-    return [memories[at] for at in order]
-
-
-def _answers_as_well(one: Ranked, other: Ranked) -> bool:
-    """Whether the one names as much of the question as the other, or is about as relevant."""
-    if one.weak and not other.weak:
-        return False
-    names_all = set(one.candidate.matched) >= set(other.candidate.matched)
-    return names_all or one.relevance >= other.relevance - AS_RELEVANT
+    ranked = {hit.note.id: hit.ranked for hit in found.hits}
+    order = believed_first([(item.note, ranked[item.note.id]) for item in memories])
+    return [memories[place] for place in order]
 
 
 def _with_neighbours(view: IndexView, memories: Sequence[RecalledMemory]) -> list[RecalledMemory]:
