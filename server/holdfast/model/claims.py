@@ -14,7 +14,6 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.identifiers import FRAME_WORDS
 from holdfast.model.statement import (
     AXIS_OF,
     CHANGE_PARTS,
@@ -37,7 +36,7 @@ from holdfast.model.statement import (
     stem,
     unpointed,
 )
-from holdfast.model.words import STOP_WORDS, folded
+from holdfast.model.words import FRAME_WORDS, STOP_WORDS, folded
 
 # What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
 _ABOUT = """

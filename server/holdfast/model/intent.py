@@ -5,7 +5,6 @@ decisions that slow the build down" has to be searched for. Words of time are ta
 they are English, German, French and Spanish, and of other languages what is short.
 
 And what else it asks for by name: "who is the landlord of the studio?" wants a landlord, which is its head.
-And whom or what it names that no note knows.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from holdfast.model.identifiers import GERMAN, TIMES, UNITS, is_content
-from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded, query_terms, relatives, written_as_names
+from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded, relatives
 
 
 def _words(text: str) -> frozenset[str]:
@@ -518,45 +516,6 @@ def is_covered(head: Sequence[str], plain: str) -> bool:
         _SUFFIX.sub("", word) in stems or word[:_STEM] in stems or not words.isdisjoint(relatives(word))
         for word in head
     )
-
-
-# --- what nobody knows -----------------------------------------------------------------------------
-
-_KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
-_SPECIFIC = re.compile(
-    r"\W*(?:\w+ )?(?:who|whom|whose|when|where|how|which|wer|wo|wie|wann|welche[rsmn]?|qui|ou|quand|combien|comment"
-    r"|quel(?:le)?s?|quien|donde|cuando|cuant[oa]s?|cual)\b"
-)
-
-
-def asks_for_one_thing(question: str) -> bool:
-    """Whether it asks who, when, where, how or which, and not openly, as "what about X" does."""
-    return _SPECIFIC.match(folded(question)) is not None
-
-
-def is_strange(query: str, extraordinary: AbstractSet[str], unknown: AbstractSet[str]) -> bool:
-    """Whether the query names something that no note knows: an extraordinary word written as a name.
-
-    Not so where more extraordinary words are unknown that are not written as names, or where the notes know less than
-    a third of the other words: then it is more likely asked in another language, or with slips of the pen.
-    """
-    strangers = extraordinary & unknown
-    names = strangers & written_as_names(query)
-    others = set(query_terms(query)) - written_as_names(query)
-    return bool(names) and len(strangers) <= 2 * len(names) and 0 < len(others) <= _KNOWN * len(others - unknown)
-
-
-def named_nowhere(question: str, unknown: frozenset[str]) -> str:
-    """A name in it that no note has: an unknown word with a capital, behind the first; empty where there is none.
-
-    Not so where half of the words have a capital, or in German, where every noun has one: then it says nothing.
-    """
-    words = question.split()
-    named = [word for word in words[1:] if word[:1].isupper() and not word.isupper() and len(word) > 2]  # noqa: PLR2004
-    named = [word for word in named if not TIMES.intersection(_HEAD_WORD.findall(folded(word).removesuffix("s")))]
-    if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_HEAD_WORD.findall(folded(question))):
-        return ""
-    return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
 # --- a place, an end ------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from holdfast.model.identifiers import FRAME_WORDS
-from holdfast.model.words import STOP_WORDS, any_of, folded, folded_words
+from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, folded_words
 
 Idle = Literal["empty", "order"]
 

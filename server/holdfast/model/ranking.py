@@ -26,8 +26,17 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.model.doubts import VALUE_WORDS
-from holdfast.model.identifiers import NEARLY_ALL, Unit, is_content, shows_another_language, unheard_of, units_of
-from holdfast.model.intent import asks_for_one_thing, is_strange, named_nowhere
+from holdfast.model.identifiers import (
+    NEARLY_ALL,
+    Unit,
+    asks_for_one_thing,
+    is_content,
+    is_strange,
+    named_nowhere,
+    shows_another_language,
+    unheard_of,
+    units_of,
+)
 from holdfast.model.lifecycle import LEAST_AFFINITY
 from holdfast.model.note import GLOBAL_SPACE, moment
 from holdfast.model.words import query_terms, written_as_names

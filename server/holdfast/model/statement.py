@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.identifiers import FRAME_WORDS
-from holdfast.model.words import STOP_WORDS, folded, query_terms
+from holdfast.model.words import FRAME_WORDS, STOP_WORDS, folded, query_terms
 
 CHANGE_WORDS = frozenset(
     """

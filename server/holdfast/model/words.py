@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - words of many scripts
 """Words of any script: what is indexed, what is asked for, what carries no meaning, and which belong together.
 
 The index's stemmer knows inflections and most endings ("migrate", "migrating", "migration"). Word families are what it
@@ -96,6 +97,109 @@ OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
     passiert gemacht geschehen entschieden besprochen neues passé fait décidé pasó hicimos decidimos
     wurde haben wir ist was hat qué que nous avons ce qui est il on""".split()  # noqa: SIM905
 )
+
+# Words of the conversation around a question ("can you tell me how we dealt with X in the end") name nothing. They are
+# listed for the languages that most questions are in, without accents, as words are compared; they are searched for
+# like others.
+_ENGLISH = """
+    able actually again ahead already answer answered anybody anyone ask asked asking away back bit briefly bring
+    bringing brought came case check checked clear come comes context couple curious currently deal dealing deals dealt
+    detail details doing earlier else end ended ends even ever everyone exactly explain explained eventually far figure
+    figured finally find finding first followed following forget forgot full get gets getting give given gone good got
+    guess guys handle handled happens hear heard hello help hey hold info information involved issue kind last
+    lately later latest left let lets like long look looked looking lot made make makes many matter maybe mean means
+    meant mention mentioned might mind moment much must need needed needs next normally now okay ones part
+    perhaps please possible possibly pretty previously problem question questions quick quickly quite
+    read really recent recently refer refers regarding related remain remains remind rest resolve resolved right
+    said saw say saying says see seem seems seen seem settle settled shall show shows solve solved somebody
+    someone something sometimes somewhere soon sort speak spoke still story stuff supposed sure take
+    taken talk talking thanks thank think thought time times today together took topic tried try trying
+    understand us use using usually want wanted wants way ways well went whatever whether wonder
+    wondering word words yes yesterday yet
+    agree agreed asks mention mentions trouble whose wrong
+"""
+_GERMAN = """
+    aber alle alles als also am an auch auf aus bei beim bin bis bitte damit dann das dass davon dazu dein dem den denn
+    der des dies diese dieser dieses doch dort du durch ein eine einem einen einer eines endlich er erinnern
+    erinnerst erzahl erzahle es etwas euch fur gab gar gegen gehabt gehort geht gelost genau gesagt gewesen gibt ging
+    habe haben habt hast hatte hatten hier ich ihr im immer in irgendwas ist ja jetzt kann kannst keine konnen konnte
+    lief mach machen man mein mich mir mit muss nach nicht nichts noch nochmal nun nur ob oder ohne rest sache
+    sag sagen schluss schon sein seine seit sich sie sind so soll steht stand uber uberhaupt um und uns unser
+    vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
+    wann wem wen wessen wieso weshalb wieviel wobei wofur woher wohin womit worauf woruber wovon wozu
+    wo woran worum wurde wurden zu zuletzt zum zur zwischen
+    abgemacht arger aufgeschrieben erwahnt erwahnten gab notiert notierten problem probleme schrieb schrieben vereinbart
+"""
+_FRENCH = """
+    alors apres arrive arrivee au aussi aux avait avec avez avoir bien ca cela ces cet cette chose comme comment dans de
+    depuis des deux devenu devenue dis dire dit donc dont du elle elles en encore entre es est et etait etre eu fait
+    faire fini il ils je la le les leur lui ma mais me meme mes moi mon ne non nos notre nous on ont ou oui par parle
+    parler passe peux pourquoi quand que quel quelle quelles quels quelque quoi rappelle rappelles reste
+    combien lequel laquelle lesquels lesquelles
+    sa sais sait ses si sont suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
+    avions convenu ecrit ecrivait note notee notees notes probleme problemes souci soucis
+"""
+_SPANISH_PORTUGUESE_ITALIAN = """
+    adonde cuales cuanta cuantas cuanto cuantos donde dove onde quale quali quanta quante quanti quanto quienes
+    acerca acabou aconteceu acordo al algo ancora antes aquel aquello asi asunto aun avec avevamo bem bien cada che chi
+    ci cioe com come como con cosa cosas coisa cosi cual cuando da dal dalla dassunto de del della delle dei deste di
+    dice dices digo dijo disse do dos e ed ela ele eles el ella ellos em entonces entao eran es esa ese eso
+    essa esse esta estaba estao estar este esto estos eu falamos falar final finita finito foi fue ficou
+    gli ha hablamos hablar habia hace hacer haces hai han hanno has hasta hay hemos hicimos hizo ho il io isso isto la
+    lembra lembras las le lei lo lui mais me mi mia mio mismo muito muy na nada nao nei nel nella no nos
+    nossa nosso nostro nuestra nuestro o os ou para parlato paso passou pero perche poi por porque pra puedes pode
+    podes qual quale quando que quello quem questa questo quien quieres resto ricorda ricordi riguardo sabe sabes sai
+    se ser si sido sobre sono sta stata stato su sua sucedio successo sul sulla suo tambem tambien te tem tema
+    tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo
+    acordamos anotamos apuntado apuntamos apunte dijeron dijimos escribimos escrito hubo problema
+    problemas quedamos quedo
+"""
+_DUTCH_NORDIC_POLISH_TURKISH = """
+    hoeveel wanneer welk hvorfor hvilken hvornar varfor vilken ile ilu nerede
+    aan al alweer bij daar dan dat de deze dit doen een eens en er ergens gebeurd gedaan geen ging haar hadden
+    heb hebben hebt heeft het hij hoe hun iets ik is je jij jou kan kun maar me meer met mij nog niet nu of om omtrent
+    ons onze ook op over rond te toch toen uit van voor waar waarom was wat weer weet wel welke werd wie wij
+    worden ze zei zich zijn zo
+    att av blev den det detta du efter eller en ett fick for fra fran hade handa hande har hur husker i ikke ikk inte
+    jag jeg kan kommer med mig minns mot nar noe nagot och og om oss pa sade se si skjedde skulle slut som sa til
+    till under ut vad var vara vart ved vi vid vil vet hva hvad hvor hvordan ble skete
+    bo bylo byl byla chodzi chodzilo co czy czym dla do gdy gdzie jak jaki jakie jest jeszcze juz kiedy ktory mi
+    mial mamy mna moze mozesz my na nam nas nie o od oraz pamietasz po powiedz przed przy sie skonczylo stalo sa
+    ta tak tam tego to tu tylko tym w we wiesz za ze zostalo z
+    acaba ama bana ben bir biz bize bu buna daha de da gibi hakkinda hangi hatirliyor hatirla icin ile ilgili kim
+    misin miydi mi mu ne neden nasil nedir neydi o oldu olan olarak sana sen sonra sonunda su ve var ya yok musun
+"""
+_CYRILLIC_GREEK = """
+    без был была было были быть вам вас весь вот все всего где да для до его ее если есть еще же за закончилось знаешь
+    из или им их как какой какая какие когда конце кто ли лишь меня мне мог может можешь мы на над нам нас насчет
+    наконец не него нет ни но ну об обо он она они оно от остальное остаток по под помнишь помните помнится после
+    потом почему при про произошло прошло расскажи расскажите речь решили с со сделали скажи скажите случилось стало
+    там так такой тебе тем то тобой того тоже том тот ты тут у уже чего чем что чтобы шла это этим этого этой этом этот
+    я є в і й та що це цей чи як який була було був для про ми ви від коли сталося пам'ятаєш пам яке
+    αν απο αυτο αυτη αυτος για γινεται γινε δεν ειναι εκει ενα ενας εγινε εχει εχουμε η ηταν θα και κανεις κατα
+    λες μας με μετα μια μου να ο οι ολα οταν οτι πες που πως ποιος ποια ποιο σε στη στην στο στον συνεβη τα τη την της
+    τι το τον του τους των θυμασαι υπολοιπο σχετικα
+"""
+_ARABIC_HEBREW_INDIC = """
+    ماذا ما من مع عن على في الى هل حدث حصل كان كانت هذا هذه ذلك التي الذي كيف متى اين لماذا بشان حول تتذكر
+    מה עם על של את זה זאת היה היתה קרה האם איך מתי איפה למה אני אתה זוכר זוכרת לגבי
+    क्या का के की को में से है हैं था थे थी हुआ हुई बारे याद कैसे कब कहाँ और यह वह ने पर
+"""
+
+FRAMES: Final = tuple(  # of English, German, French, Spanish with its like, and others
+    frozenset(text.split())
+    for text in (
+        _ENGLISH,
+        _GERMAN,
+        _FRENCH,
+        _SPANISH_PORTUGUESE_ITALIAN,
+        _DUTCH_NORDIC_POLISH_TURKISH,
+        _CYRILLIC_GREEK,
+        _ARABIC_HEBREW_INDIC,
+    )
+)
+FRAME_WORDS: Final[frozenset[str]] = frozenset().union(*FRAMES)
+NOT_ENGLISH: Final = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - FRAMES[0]
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -379,5 +483,5 @@ def numbered(words: Iterable[str]) -> frozenset[str]:
 
 def question_key(text: str) -> str:
     """A short stable name of a question, the same however it is spaced, capitalised and ended."""
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")  # noqa: RUF001 - theirs
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")
     return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
