@@ -147,11 +147,39 @@ async def test_a_list_of_a_tag_or_of_a_number_of_notes(agent: Agent) -> None:
     red = await put(agent, "A red buoy.", 3, tags=["red-ones"])
     assert (await agent.recall("all notes tagged red-ones")).found == [red]
     assert (await agent.recall("the last 3 decisions in tollgate")).found == ids[:3]
+    for query in (
+        "the last three decisions in {}",
+        "die letzten drei Entscheidungen in {}",
+        "le ultime tre decisioni {}",
+    ):
+        assert (await agent.recall(query.format("tollgate"))).found == ids[:3]
+
+
+@pytest.mark.parametrize(
+    "query", ["Welche Personen kennst du?", "Quelles personnes connais-tu ?", "¿Qué personas conoces?"]
+)
+async def test_the_people_who_are_known_are_a_list_in_any_language(agent: Agent, query: str) -> None:
+    await agent.remember("The crane is red.")
+    ann = str((await agent.remember("Ann drives the crane.", type="person"))["id"])
+    assert (await agent.recall(query)).found == [ann]
+
+
+async def test_nothing_of_a_day_is_not_answered_with_what_is_told_of_all_notes(agent: Agent) -> None:
+    await put(agent, "The crane was painted.", 40)
+    assert (await agent.recall("What did I note yesterday?")).found == []
 
 
 @pytest.mark.parametrize(
     "query",
-    ["recent decisions", "latest decisions", "what did we decide lately?", "Was haben wir zuletzt entschieden?"],
+    [
+        "recent decisions",
+        "latest decisions",
+        "what did we decide lately?",
+        "Was haben wir zuletzt entschieden?",
+        "quelles décisions dernièrement ?",
+        "¿qué decidimos últimamente?",
+        "decisioni recenti",
+    ],
 )
 async def test_recent_decisions_are_those_of_the_project_newest_first_however_old(agent: Agent, query: str) -> None:
     old = await put(agent, "Steel cable for the crane.", 300, type="decision")
@@ -258,6 +286,33 @@ async def test_a_question_about_a_matter_is_searched_and_not_listed(agent: Agent
     for query in ("what did we decide about the crane cable?", "recent decisions about the crane cable"):
         answer = await agent.recall(query)
         assert (answer.found[0], answer["total"]) == (cable, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("what happened to the {} last week?", "hay"),
+        ("what happened to the {} last week?", "hat"),
+        ("what happened to my {} last week?", "son"),
+        ("what happened to the {} last week?", "order"),
+        ("what did we {} last week?", "order"),
+        ("what did we decide about the {}?", "hay"),
+        ("what did we decide about the {}?", "calendar"),
+        ("decisions about {}", "hay"),
+        ("what is in the {}?", "den"),
+        ("where is the {}?", "den"),
+        ("our {}", "son"),
+        ("où est le {} ?", "four"),
+    ],
+)
+async def test_a_thing_whose_name_is_a_small_word_of_another_language_is_searched_for(
+    agent: Agent, query: str, word: str
+) -> None:
+    for n in range(3):
+        await put(agent, f"Pier {n} was painted.", 7, type="decision")
+    own = await put(agent, f"The {word} is dry again.", 7, type="decision")
+    answer = await agent.recall(query.format(word))
+    assert (answer.found[:1], answer["total"]) == ([own], None)
 
 
 # --- versions of one fact on a list ----------------------------------------------------------------

@@ -27,24 +27,17 @@ async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
         "who am I?",
         "What do you know about me?",
         "tell me everything you remember about me",
-        "what are my preferences?",
         "my coding conventions",
         "what is my preferred naming style?",
-        "which editor do I prefer?",
-        "user preferences",
-        "What does the user like?",
         "Wer bin ich?",
         "Was weißt du über mich?",
-        "Was sind meine Vorlieben?",
         "meine Programmierkonventionen",
         "Qui suis-je ?",
         "Que sais-tu de moi ?",
         "Qu'est-ce que tu sais sur moi ?",
-        "quelles sont mes préférences ?",
         "mes conventions de code",
         "¿Quién soy?",
         "¿Qué sabes de mí?",
-        "¿Cuáles son mis preferencias?",
         "mis convenciones de código",
         "Cosa sai di me?",
         "我是谁？",  # noqa: RUF001 - as it is written
@@ -58,6 +51,48 @@ async def test_who_the_user_is_leads_to_what_is_about_them(agent: Agent, query: 
     assert not any(hit["weak"] for hit in answer["results"][:2])
     told = await agent.omi("memory_recall", query=query)
     assert {person, taste} <= {item["memory_id"] for item in told}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what are my preferences?",
+        "user preferences",
+        "What does the user like?",
+        "what do I like?",
+        "Was sind meine Vorlieben?",
+        "quelles sont mes préférences ?",
+        "¿Cuáles son mis preferencias?",
+    ],
+)
+async def test_of_the_users_preferences_what_is_none_stands_behind_and_that_of_another_last(
+    agent: Agent, query: str
+) -> None:
+    person = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
+    other = str((await agent.remember("Anna prefers tea.", type="preference"))["id"])
+    taste = str((await agent.remember("Four blanks, never tabs.", type="preference", space="quay"))["id"])
+    answer = await agent.recall(query)
+    assert answer.found == [taste, person, other]
+    assert not any(hit["weak"] for hit in answer["results"])
+
+
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        ("How do I like my eggs?", "User likes soft-boiled eggs."),
+        ("Which drink do I prefer?", "The preferred drink is rooibos."),
+        ("Wie mag ich meinen Kaffee?", "Kaffee immer schwarz."),
+        ("what do I like to read?", "User likes to read sea charts."),
+    ],
+)
+async def test_what_the_user_likes_of_one_thing_is_searched_for(agent: Agent, query: str, content: str) -> None:
+    for about in ("Ada builds compilers in Turin.", "User wears shoes of size 41.", "User's blood group is 0."):
+        await agent.remember(about, about_self=True)
+    assert not any(not hit["weak"] for hit in (await agent.recall(query))["results"])
+    own = str((await agent.remember(content, about_self=True, type="preference"))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[0] == own
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [own]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-
 """What of a question can name one thing, and how much each of its words tells.
 
 What in a question can name one thing: identifiers in any spelling, and single words of any script.
 
 Things told from their like by a word beside them: "the north crane", "the Easter concert"; and words of time. And
-whom or what a question names that no note knows.
+whom or what a question names that no note knows, and whether a text tells a place, or an end.
 
 What the words of a question score in a note: the numbers and rules that both searches by words share.
 
@@ -34,11 +33,15 @@ from holdfast.model.words import (
     STOP_WORDS,
     folded,
     folded_words,
+    grammar_in,
+    languages_of,
+    open_in,
     query_terms,
     relatives,
     written_as_names,
 )
 
+_GRAMMAR_OF_ANY = STOP_WORDS | OPEN_WORDS | FRAME_WORDS
 _GRAMMAR_SHARE, _PLAIN_WORDS = 0.2, 2  # of an English question's words; so few tell nothing
 _ENGLISH_ALONE = STOP_WORDS.difference(*FRAMES[1:])  # "was" is German too
 
@@ -106,8 +109,9 @@ def units_of(query: str) -> tuple[Unit, ...]:
         if unit is not None:
             found.setdefault(unit.label, unit)
     taken = frozenset().union(*(unit.terms for unit in found.values())) if found else frozenset()
+    content = content_of(query)
     for term in query_terms(query):
-        if term not in taken and is_content(term):
+        if term not in taken and term in content:
             kind: Kind = "unspaced" if _is_unspaced(term) else "word"
             found.setdefault(term, Unit(term, kind, (term,), frozenset([term])))
     return tuple(found.values())[:_MOST_UNITS]
@@ -123,13 +127,20 @@ def counts_fully(unit: Unit, query: str, rare: int, extraordinary: AbstractSet[s
     return is_name or rare >= NEARLY_ALL * len(units_of(query))
 
 
-def is_content(term: str) -> bool:
-    """Whether a term may name something: no word of grammar, no word that any question has."""
+def is_content(term: str, grammar: AbstractSet[str] = _GRAMMAR_OF_ANY) -> bool:
+    """Whether a term may name something: no word of grammar, which is that of all languages unless it is given."""
     if _is_unspaced(term):
         signs = frozenset(term)
         return len(term) > 1 and not signs & (_GRAMMAR | _PARTICLES) and not _HIRAGANA.search(term)
     short = len(term) < (3 if term.isascii() else 4)
-    return not short and term not in STOP_WORDS and term not in OPEN_WORDS and term not in FRAME_WORDS
+    return not short and term not in grammar
+
+
+def content_of(text: str) -> frozenset[str]:
+    """The terms of a question that may name something, by the grammar of the language that it is in."""
+    languages = languages_of(text)
+    grammar = grammar_in(languages) | open_in(languages)
+    return frozenset(term for term in query_terms(text) if is_content(term, grammar))
 
 
 def shows_another_language(text: str) -> bool:
@@ -527,3 +538,37 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORDS.findall(folded(question))):
         return ""
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
+
+
+_ASKS_WHERE = re.compile(
+    r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where(?! (?:possible|applicable|needed)\b)|wo|wohin|woher|(?:d')?où"
+    r"|(?:de |por |a ?)?d[oó]nde)\b"
+)
+_TELLS_WHERE = re.compile(  # with their accents, for "a" is none in English
+    r"\b(?:in|at|on|to|into|onto|from|under\w*|behind|near\w*|beside|between|inside|outside|above|below|over|via|by"
+    r"|through|along|across|opposite|within|toward\w*|up|down|\w*stairs|home|abroad|here|there|where|stays?|keeps?|uses?"
+    r"|for|with|has|have|had|got|took|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von"
+    r"|ans|mit|hat|oben|unten|dort|hier|drau(?:ss|ß)en|drinnen|zuhause|dans|chez|sur|sous|à|aux?|en|derrière|devant|près"
+    r"|vers|depuis|par|ici|avec|dehors|sobre|bajo|tras|junto|cerca|dentro|fuera|con|tiene|allí|aquí|del?|al"
+    r"|n?ell[ao]|nel|sull?a?|dall?a?|all[ao]|presso|sotto|sopra|dietro)\b|[/:\\]|\d|[^\W\u0000-\u024f]"
+)
+_ENDED = re.compile(
+    r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|sold|stolen|lost|abolished"
+    r"|shut|dropped|discontinued|retired|withdrew|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
+)
+_NAME_IN_A_TEXT = re.compile(r"(?<=[a-z,;] )[A-Z]\w+")  # not of German, where every noun has a capital
+
+
+def no_place(question: str, text: str) -> bool:
+    """Whether a place is asked for, and a text has neither a word that tells one, as "in" or "chez", nor a name.
+
+    Nearly all texts have one that do tell a place, and many others.
+    """
+    if not _ASKS_WHERE.match(question.lower().replace("\u2019", "'")) or _TELLS_WHERE.search(text.lower()):
+        return False
+    return not GERMAN.isdisjoint(_WORDS.findall(folded(text))) or not _NAME_IN_A_TEXT.search(text)
+
+
+def has_ended(text: str) -> bool:
+    """Whether a text says that something is no longer so, or no longer there."""
+    return _ENDED.search(folded(text)) is not None

@@ -12,15 +12,30 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from holdfast.model.identifiers import GERMAN, TIMES, UNITS, is_content
-from holdfast.model.words import OPEN_WORDS, STOP_WORDS, asks_openly, folded, relatives
+from holdfast.model.identifiers import TIMES, UNITS, is_content
+from holdfast.model.words import (
+    STOP_WORDS,
+    asks_openly,
+    folded,
+    in_languages,
+    is_about_a_thing,
+    languages_of,
+    open_in,
+    relatives,
+)
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(folded(text).split())
+
+
+def _by_language(*texts: str) -> tuple[frozenset[str], ...]:
+    """Of English, German, French, Spanish with its like, and others."""
+    return tuple(map(_words, texts))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -64,20 +79,34 @@ DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _wo
     "pendiente pendientes"
 )
 LATEST = _words(
-    "recent latest newest last recently lately zuletzt jüngst letzte letzten letzter letztes neueste neuesten neueste "
-    "jüngste jüngsten aktuellste aktuellsten dernier dernière derniers dernières récent récente récents récentes "
-    "último última últimos últimas reciente recientes recentes ultime ultimi laatste recente"
+    "recent latest newest last recently lately zuletzt jüngst neulich kürzlich letzte letzten letzter letztes neueste "
+    "neuesten jüngste jüngsten aktuellste aktuellsten dernier dernière derniers dernières récent récente récents "
+    "récentes récemment dernièrement último última últimos últimas reciente recientes recientemente últimamente "
+    "recentes recentemente ultime ultimi recenti ultimamente laatste recente"
 )
-LISTING = _words(
-    "list lists enumerate browse show all every any anything our my current active open liste auflisten zeige zeig "
-    "alle unsere unser meine gibt lister liste affiche montre tous toutes nos mes muestra lista listar enumera todas "
-    "todos nuestras nuestros hay mostra tutte tutti todas toon"
+LISTING = _by_language(
+    "list lists enumerate browse show all every any anything our my current active open",
+    "liste auflisten zeige zeig alle unsere unser meine gibt",
+    "lister liste affiche montre tous toutes nos mes",
+    "muestra lista listar enumera todas todos nuestras nuestros hay mostra mostre tutte tutti todas",
+    "toon",
 )
 ASKING = _words(
     "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
     "quelle avons qué cuáles cuál hemos quali quais welke"
 )
 HAPPENED = _words("new news happened changed neues neu passiert nouveau nouvelles nuevo nuevas novedades")
+NUMERALS = {
+    folded(word): number
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+    )
+    for number, word in enumerate(words.split(), start=2)
+}
 DID = _words("did have has")
 OVER = _words(
     "happened did done got accomplished achieved finished completed "
@@ -98,21 +127,24 @@ COMING = _pattern(
 )
 DECIDE = _words("decide agree")
 ABOUT = _words("about regarding concerning on über zu bezüglich concernant sobre acerca su")
-FILLING = _words(
-    "me us please there there's s d m re ve tell give far yet ever made make take took taken set reached agreed agree "
+FILLING = _by_language(
+    "me us please there there's s d m re ve tell give far yet ever made make took take taken set reached agreed agree "
     "decide stored kept known relevant most more of from to in for by sorted ordered date time order newest first "
     "oldest next coming up space project projects repo repository page happening going calendar agenda schedule "
     "ahead get got getting accomplish accomplished achieve achieved finish finished complete completed recap rundown "
-    "plan plans must need needs "
+    "plan plans must need needs",
     "uns mir bitte haben hatten wir was welche welcher welches die der das den dem des sind ist es gab "
     "von in im aus für habe hat hatte ich etwas vor los kommt kommen gibt liegt lief war waren ging geschafft erledigt "
-    "kalender müssen muss "
-    "und zu getroffen gespeichert sortiert nach datum steht stehen an auf vom "
-    "nous avons on a les le la l des de du d dans pour qui que qu quels quelles quel quelle est sont été ont prises "
-    "prise pris notre par date il y moi ai j c n passe passé quoi neuf calendrier "
-    "hemos los las el del en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos muéstrame "
-    "dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo agenda calendario algo "
-    "le gli dei delle che quali abbiamo os as dos das que quais de het een we welke zijn"
+    "kalender müssen muss und zu getroffen gespeichert sortiert nach datum steht stehen an auf vom "
+    "kennst du",
+    "nous avons on a les le la l en des de du d dans pour qui que qu quels quelles quel quelle est sont été ont prises "
+    "prise pris notre par date il y moi ai j c n passe passé quoi neuf calendrier agenda "
+    "connais connaissez tu vous mois",
+    "hemos los las el del de la a en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos "
+    "muéstrame cosa mês mese dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
+    "agenda calendario algo mes conoces le gli dei delle che quali abbiamo preso prese "
+    "di os as dos das do da que quais temos tomamos",
+    "de het een we welke zijn in van",
 )
 HERE = _pattern(
     r"\b(?:(?:in|for|of|on|from|within|im|für|von|dans|pour|en|de|para|del) )?(?:this|the current|diesem|dieses|diesen|"
@@ -168,14 +200,14 @@ WHO_AM_I = tuple(
     )
 )
 I_PREFER = _pattern(
-    r"(?:what|how|which (?P<topic>[\w -]{1,40}?)) (?:do|would|does) (?:i|the user|user) (?:usually |generally )?"
-    r"(?:prefer|like|want|love|hate|dislike|favou?r)(?: (?:to work|things|it|my \w+|to \w+|done|most|best|best))*|"
+    r"(?:what|how) (?:do|would|does) (?:i|the user|user) (?:usually |generally )?"
+    r"(?:prefer|like|want|love|hate|dislike|favou?r)(?: (?:to work|things|it|done|most|best))*|"
     r"how (?:should|shall|do|would|must) (?:you|i want you to|i like you to|i prefer you to) "
     r"(?:answer|address|write to|talk to|speak to|call|reply to|respond to)(?: me)?|"
     r"wie (?:sollst du|soll ich dir|soll man) (?:mir antworten|antworten|mich (?:nennen|anreden|ansprechen))|"
-    r"was (?:mag|bevorzuge|will) ich(?: \w+)?|wie (?:mag|hätte|will) ich (?:es|das|meinen? \w+)(?: gern)?|"
+    r"was (?:mag|bevorzuge|will) ich(?: gern| am liebsten| nicht)?|wie (?:mag|hätte|will) ich (?:es|das)(?: gern)?|"
     r"qu'?est[- ]ce que (?:j'aime|je préfère|je veux)|que préféré[- ]je|quels sont mes goûts|"
-    r"(?:qué|cómo) (?:prefiero|me gusta)(?: \w+)?|cosa (?:preferisco|mi piace)|o que (?:eu )?prefiro"
+    r"(?:qué|cómo) (?:prefiero|me gusta)(?: trabajar| más)?|cosa (?:preferisco|mi piace)|o que (?:eu )?prefiro"
 )
 MINE = _pattern(
     r"(?:^| )(?:my|the user's|users?'s?|the user|user|meine?[rnms]?|mon|ma|mes|mi|mis|mio|mia|mie|miei|"
@@ -188,6 +220,21 @@ OWN = _pattern(
     r"préférences?|habitudes|goûts|"
     r"preferencias?|convenciones|hábitos|costumbres|gustos|intereses|"
     r"preferenze|convenzioni|abitudini|gusti|preferências|convenções|gostos|voorkeuren|conventies|gewoontes?"
+)
+OF_TASTE = _pattern(
+    r"preferences?|likes|dislikes|tastes?|favou?rites?|\w*(?:vorlieben|präferenzen)|préférences?|goûts|preferencias?|"
+    r"gustos|preferenze|gusti|preferências|gostos|voorkeuren"
+)
+_LIKES = (
+    r"(?:prefers?|likes?|loves?|hates?|dislikes?|wants?|mag|bevorzugt|hasst|prefere|aime|deteste|prefiere|odia|"
+    r"preferisce)"
+)
+_TASTE = _pattern(
+    rf"\b(?:{_LIKES}|favou?rites?|rather|möchte|lieblings\w*|vorliebe\w*|gusta\w?|piacc?i?ono|piace|gosta)\b"
+)
+_OF_ANOTHER = re.compile(
+    r"(?!(?:The )?[Uu]ser|Really |Usually |Also |Always |Ich |We |Yo )(?:[Mm]y [a-z]+|[Oo]ur [a-z]+|[A-Z]\w+)"
+    rf"(?: and \w+)? (?:{_LIKES}|préfère|déteste)\b"
 )
 ALSO_OWN = _pattern(
     r"styles?|rules?|standards?|settings|setup|environment|workflows?|practices|instructions|opinions|values|skills|"
@@ -264,7 +311,7 @@ class Intent:
     window of time, or a space, to make it such a question. `due` are things that are still to come, `over` such as have
     happened.
     `self`: what is known of the user, `topic` says of what in particular, with `single` that there is one of it; with
-    `liking` it asks what they like or want, in words that a note may have too.
+    `liking` it asks what they like or want, in words that a note may have too, with `tastes` for their preferences.
     `person`: who is called `topic`.
     """
 
@@ -281,6 +328,7 @@ class Intent:
     topic: str = ""
     single: bool = False
     liking: bool = False
+    tastes: bool = False
 
 
 WHAT_COMES = Intent("list", due=True)
@@ -322,8 +370,8 @@ def _about_self(line: str) -> Intent | None:
         return Intent("self")
     if (found := ABOUT_ME.search(plain)) and _asks_to_know(plain[: found.start()] + plain[found.end() :]):
         return Intent("self")
-    if (found := I_PREFER.fullmatch(plain)) is not None:
-        return Intent("self", topic=found.groupdict().get("topic") or "", liking=True)
+    if I_PREFER.fullmatch(plain):
+        return Intent("self", liking=True, tastes=not plain.startswith(("how should ", "how shall ", "wie soll")))
     return _mine(plain)
 
 
@@ -348,7 +396,7 @@ def _mine(plain: str) -> Intent | None:
         return None
     topic = [word for word in (*words[: head + 1], *behind) if word not in KNOWING]
     is_one = not behind and ONE_OF.fullmatch(words[head]) is not None
-    return Intent("self", topic=" ".join(topic), single=is_one)
+    return Intent("self", topic=" ".join(topic), single=is_one, tastes=OF_TASTE.fullmatch(words[head]) is not None)
 
 
 def _is_head(word: str, before: list[str]) -> bool:
@@ -361,6 +409,13 @@ def _is_head(word: str, before: list[str]) -> bool:
 def speaks_of_the_user(text: str) -> bool:
     """Whether a note that is not marked as one about the user may be one all the same."""
     return _OF_THE_USER.search(folded(text)) is not None
+
+
+def taste_of(text: str, *, is_preference: bool) -> int:
+    """Where a note stands among what the user prefers: first what is a preference, last what another one prefers."""
+    if _OF_ANOTHER.match(text):
+        return 2
+    return 0 if is_preference or _TASTE.search(folded(text)) else 1
 
 
 def _person(line: str) -> Intent | None:
@@ -377,6 +432,8 @@ def _person(line: str) -> Intent | None:
 def _list(line: str) -> Intent | None:
     if COMING.fullmatch(re.sub(r"[^\w'\s-]", " ", line).strip()):
         return WHAT_COMES
+    if is_about_a_thing(line):
+        return None
     intent, rest = _with_place(line)
     if (tagged := _TAGGED.search(rest)) is not None:
         intent = replace(intent, tags=(tagged["tag"],))
@@ -414,10 +471,13 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     """The list that these words ask for, with a name of a space among them at most; None where they ask for none."""
     nouns = [NOUNS[word] for word in words if word in NOUNS]
     nouns += ["decision"] if DECIDE & set(words) and DID & set(words) else []
-    there = set(words)
+    there, languages = set(words), languages_of(" ".join(words))
+    usual = open_in(languages) | in_languages(languages, LISTING) | in_languages(languages, FILLING)
     due, ordered = bool(there & DUE_WORDS), bool(there & LATEST)
-    wanted = ordered or bool(there & LISTING)
-    place = [word for word in words if not _is_usual(word)]
+    wanted = ordered or bool(there & in_languages(languages, LISTING))
+    if ordered:
+        words = [str(NUMERALS.get(word, word)) for word in words]
+    place = [word for word in words if not _is_usual(word, usual)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
     kinds = [kind for kind in nouns if kind not in (ANY, DUE)]
@@ -449,10 +509,9 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
     return any(NOUNS.get(word) == "project" for word in beside)
 
 
-def _is_usual(word: str) -> bool:
-    known = word in NOUNS or word in LISTING or word in LATEST or word in DUE_WORDS
-    known |= word in FILLING or word in OPEN_WORDS or word in STOP_WORDS or word.isdecimal()
-    return known or ("-" in word and all(_is_usual(part) for part in word.split("-")))
+def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
+    known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
+    return known or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
 
 
 def _asks_to_know(text: str) -> bool:
@@ -516,39 +575,3 @@ def is_covered(head: Sequence[str], plain: str) -> bool:
         _SUFFIX.sub("", word) in stems or word[:_STEM] in stems or not words.isdisjoint(relatives(word))
         for word in head
     )
-
-
-# --- a place, an end ------------------------------------------------------------------------------
-
-_ASKS_WHERE = re.compile(
-    r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where(?! (?:possible|applicable|needed)\b)|wo|wohin|woher|(?:d')?où"
-    r"|(?:de |por |a ?)?d[oó]nde)\b"
-)
-_TELLS_WHERE = re.compile(  # with their accents, for "a" is none in English
-    r"\b(?:in|at|on|to|into|onto|from|under\w*|behind|near\w*|beside|between|inside|outside|above|below|over|via|by"
-    r"|through|along|across|opposite|within|toward\w*|up|down|\w*stairs|home|abroad|here|there|where|stays?|keeps?|uses?"
-    r"|for|with|has|have|had|got|took|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von"
-    r"|ans|mit|hat|oben|unten|dort|hier|drau(?:ss|ß)en|drinnen|zuhause|dans|chez|sur|sous|à|aux?|en|derrière|devant|près"
-    r"|vers|depuis|par|ici|avec|dehors|sobre|bajo|tras|junto|cerca|dentro|fuera|con|tiene|allí|aquí|del?|al"
-    r"|n?ell[ao]|nel|sull?a?|dall?a?|all[ao]|presso|sotto|sopra|dietro)\b|[/:\\]|\d|[^\W\u0000-\u024f]"
-)
-_ENDED = re.compile(
-    r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|sold|stolen|lost|abolished"
-    r"|shut|dropped|discontinued|retired|withdrew|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
-)
-_NAME_IN_A_TEXT = re.compile(r"(?<=[a-z,;] )[A-Z]\w+")  # not of German, where every noun has a capital
-
-
-def no_place(question: str, text: str) -> bool:
-    """Whether a place is asked for, and a text has neither a word that tells one, as "in" or "chez", nor a name.
-
-    Nearly all texts have one that do tell a place, and many others.
-    """
-    if not _ASKS_WHERE.match(question.lower().replace("\u2019", "'")) or _TELLS_WHERE.search(text.lower()):
-        return False
-    return not GERMAN.isdisjoint(_HEAD_WORD.findall(folded(text))) or not _NAME_IN_A_TEXT.search(text)
-
-
-def has_ended(text: str) -> bool:
-    """Whether a text says that something is no longer so, or no longer there."""
-    return _ENDED.search(folded(text)) is not None

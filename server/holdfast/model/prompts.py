@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, folded_words
+from holdfast.model.words import STOP_WORDS, any_of, folded, folded_words, grammar_in, in_languages, languages_of
 
 Idle = Literal["empty", "order"]
 
@@ -73,27 +74,32 @@ _TALK = """
     thousand small smaller big bigger tell sound sounds fun funny plus minus times divided equals sum square root
     percent joke jokes today day weekend think idea ideas opinion looks look looking better best worse love loved
     hate want wants need needs get got give make made take over out instead though well really very quite pretty job
-    work works worked working ja nein danke dankeschon bitte gut super toll prima klasse genau stimmt richtig falsch
+    work works worked working al ben bo dan del don ed ela ella esa fran mel mia ola uma
+    | ja nein danke dankeschon bitte gut super toll prima klasse genau stimmt richtig falsch
     hallo moin servus tschuss guten morgen tag abend nacht weiter weitermachen mach mache machen machst los und oder
     aber nochmal nochmals wieder dasselbe gleiche gleichen selbe anderen andere anderer anderes beide beiden zwei
     drei vier funf zehn eins jetzt nun dann als nachstes nachste nachster ist sind das die der den dem ein eine
     einen mit von fur auf zu alles alle mehr weniger noch mal einfach doch auch wie geht's gehts dir es ich du wir
-    mir dich uns kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr schon oui non
+    mir dich uns kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr schon wieviel ergibt
+    | oui non
     merci parfait bien tres bon bonne bonjour bonsoir salut au revoir d'accord daccord continuez vas y vas-y allez
     allons fais fait faites faire la le les un une des meme memes chose choses pour deux trois autre autres suivant
     suivante maintenant ensuite puis encore et ou mais c'est ca cela ceci qu'est-ce quoi prochaine prochain etape
-    s'il te vous plait stp svp de je tu nous arrete attends pret genial si gracias ahora vez veces vale perfecto
+    s'il te vous plait stp svp de je tu nous arrete attends pret genial
+    beaucoup pareil font combien mille
+    | si gracias ahora vez veces vale perfecto
     bueno buena buenos buenas dias tardes noches hola adios sigue siguiente continua continuar adelante hazlo haz
     hacer haga lo el las una mismo misma para otros otras otro otra dos luego despues o pero esto eso que toca por
     favor muy acuerdo listo espera sim nao obrigado obrigada otimo perfeito bom boa dia tarde noite ola tchau
     proximo proxima faca faz fazer mesmo mesma os outros outras outro outra dois duas agora depois e mas isso isto
     qual muito grazie di nuovo perfetto ottimo bene buono buongiorno ciao avanti prossimo prossima fai fare stesso
     stessa per gli altri altre altro altra due tre adesso ora poi ma questo quello cosa viene dopo favore molto va
-    beaucoup pareil font combien mille quanto quanta quantos fa fanno cuanto cuantos son сколько будет wieviel ergibt
-    bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en maar dit dat
-    wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla pozostalych dwoch
-    teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо супер ладно ок привет пока дальше
-    продолжай продолжить сделай сделать то же самое для остальных других двух теперь потом следующий что и или но
+    quanto quanta quantos fa fanno cuanto cuantos son los
+    | сколько будет bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en
+    maar dit dat wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla
+    pozostalych dwoch teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо
+    супер ладно ок привет пока дальше продолжай продолжить сделай сделать то же самое для остальных других двух
+    теперь потом следующий что и или но
     это пожалуйста давай понятно evet hayir tesekkurler tesekkur ederim tamam guzel harika merhaba devam simdi
     aynisini digerleri ikisi icin yap sonra sirada ne var lutfen peki tack nej bra perfekt hej fortsatt gor samma
     andra tva sedan nasta och eller vad ar det snalla شكرا نعم لا حسنا ممتاز مرحبا استمر تابع الان افعل نفس الشيء
@@ -139,19 +145,23 @@ _ORDERS = """
     dead suggestion suggestions step steps task tasks todo todos item items part parts section sentence text option
     paragraph word words answer question example examples version feature features app application project repo
     repository above below following remaining current new old whole entire missing simpler shorter longer faster
-    cleaner use using install debug apply split join sort improve improvement handle ensure behebe repariere
+    cleaner use using install debug apply split join sort improve improvement handle ensure
+    | behebe repariere
     korrigiere fuhre aus fuhr starte lauf laufen teste fehlgeschlagenen fehlschlagenden fehlgeschlagene kaputten
     kaputte fehler datei dateien funktion funktionen methode klasse zeile zeilen schreibe schreib fuge hinzu losche
     entferne andere benenne um aktualisiere erklare prufe baue committe kommentar kommentare warnung warnungen
-    ergebnis befehl schritt aufgabe nachsten corrige corriger echoue echouent repare reparer lance lancer relance
+    ergebnis befehl schritt aufgabe nachsten
+    | corrige corriger echoue echouent repare reparer lance lancer relance
     executer qui casse fichier fichiers fonction fonctions classe ligne lignes ecris ajoute supprime renomme modifie
-    explique verifie erreur erreurs bogue commentaire commentaires avertissement etape tache arregla arreglar
+    explique verifie erreur erreurs bogue commentaire commentaires avertissement etape tache
+    | arregla arreglar
     corregir ejecuta ejecutar corre prueba pruebas falla fallan fallando codigo archivo archivos fichero funcion
     funciones metodo clase linea lineas escribe agrega anade borra elimina renombra cambia explica revisa errores
     comentario comentarios advertencia paso tarea corrija conserta consertar rode rodar executar testes falhando
     falha falhou arquivo arquivos ficheiro funcao funcoes linha linhas escreva adicione apague remova renomeie mude
     erro erros correggi sistema esegui lancia eseguire nuovo che fallisce fallito codice funzione funzioni riga
-    righe scrivi aggiungi cancella rimuovi rinomina spiega errore errori repareer herstel los op draai voer uit
+    righe scrivi aggiungi cancella rimuovi rinomina spiega errore errori
+    | repareer herstel los op draai voer uit
     falende mislukte bestand bestanden functie schrijf voeg toe verwijder hernoem wijzig leg uitleg fout fouten
     napraw popraw uruchom testy nieudany nieprzechodzacy kod plik pliki funkcje funkcja napisz dodaj usun zmien
     wyjasnij blad bledy исправь почини запусти тест тесты падающий упавший сломанный код файл файлы функцию функция
@@ -279,10 +289,15 @@ def _pieces(text: str) -> re.Pattern[str]:
     return re.compile("|".join(sorted(map(re.escape, folded(text).split()), key=len, reverse=True)))
 
 
+def _by_language(text: str) -> tuple[frozenset[str], ...]:
+    """Words of English, German, French, Spanish with its like, and others, between which "|" stands."""
+    return tuple(_words(part) for part in text.split("|"))
+
+
 _ASKS = _words(_MEMORY)
 _ASKS_UNSPACED = _pieces(_MEMORY_UNSPACED)
-_NAMES_NOTHING = (_words(_TALK) | STOP_WORDS | FRAME_WORDS) - _ASKS
-_ORDER_WORDS = _words(_ORDERS)
+_TALK_IN, _ORDERS_IN = _by_language(_TALK), _by_language(_ORDERS)
+_ENGLISH = 0
 _POINTS_BACK = frozenset("it that this these those".split())  # noqa: SIM905 - as above
 _FAILS = frozenset("fail fails failing failed crash crashes crashing crashed break breaks broken".split())  # noqa: SIM905
 # Of these what people are called too, where it is written so, and not at the beginning of a sentence.
@@ -293,6 +308,18 @@ _CALLED = re.compile(
 _ALONE = _words(_ALONE_SAID)
 _SMALL_PIECES = _pieces(_TALK_UNSPACED)
 _ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
+
+
+@lru_cache(32)
+def _talk(languages: tuple[int, ...]) -> frozenset[str]:
+    """Words that name nothing in a prompt of these languages."""
+    return (grammar_in(languages) | in_languages(languages, _TALK_IN)) - _ASKS
+
+
+@lru_cache(32)
+def _orders(languages: tuple[int, ...]) -> frozenset[str]:
+    """Words of orders in these languages, and in English."""
+    return in_languages((_ENGLISH, *languages), _ORDERS_IN)
 
 
 def is_no_question(query: str) -> bool:
@@ -331,7 +358,8 @@ def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
 
 def _asks_for_the_date(words: Sequence[str]) -> bool:
     """As "what is the date", "which day is it", and nothing else."""
-    told = [word for word in words if word not in _NAMES_NOTHING and not _OF_THE_CALENDAR.fullmatch(word)]
+    talk = _talk(languages_of(" ".join(words)))
+    told = [word for word in words if word not in talk and not _OF_THE_CALENDAR.fullmatch(word)]
     named = [word for word in words if _OF_THE_CALENDAR.fullmatch(word)]
     return bool(named) and not told and words[0] in _QUESTION and _OURS.isdisjoint(words)
 
@@ -355,8 +383,12 @@ def _names_nothing(prompt: str) -> Idle | None:
     words = folded_words(text)
     if not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
         return None
-    telling = [word for word in words if word not in _NAMES_NOTHING and not _is_letter(word)]
-    if any(word not in _ORDER_WORDS for word in telling) or (not telling and _asks_of_us(words)):
+    languages = languages_of(prompt)
+    talk = _talk(languages)
+    if not _is_question(prompt, words) and _OURS.isdisjoint(words):
+        talk |= _talk((_ENGLISH, *languages)) | _ALONE  # as "ok danke, next"
+    telling = [word for word in words if word not in talk and not _is_letter(word)]
+    if any(word not in _orders(languages) for word in telling) or (not telling and _asks_of_us(words)):
         return None
     if not telling and not orders:
         is_a_word = len(words) == 1 and words[0] not in _ALONE and not has_sum and not sayings
@@ -394,12 +426,13 @@ def asks_something(prompt: str) -> bool:
     It has the sign of a question, or begins as one does, or with a word that names something, and goes on as a sentence
     does: two words of grammar are in it. Keywords alone are looked for more strictly.
     """
-    words = folded_words(prompt)
-    if not words or idle(prompt) is not None or words[0] in _ORDER_WORDS - _QUESTION or _TO_YOU.match(folded(prompt)):
+    words, languages = folded_words(prompt), languages_of(prompt)
+    is_order = bool(words) and (words[0] in _orders(languages) - _QUESTION or bool(_TO_YOU.match(folded(prompt))))
+    if not words or is_order or idle(prompt) is not None:
         return False
     if _ASKING.search(prompt) or words[0] in _QUESTION | _BEGINS or _QUESTION_UNSPACED.search(prompt):
         return True
-    return words[0] not in _NAMES_NOTHING and len(STOP_WORDS.intersection(words)) > 1
+    return words[0] not in _talk(languages) and len(STOP_WORDS.intersection(words)) > 1
 
 
 def _without_sum(found: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 _STRETCH: Final = 32_768  # characters that one call into `re` looks at: other threads wait for it
@@ -88,15 +88,19 @@ STOP_WORDS = frozenset(  # a list of words reads better as one text
     were what when where which while who whom why will with would you your yours s t ll re ve d m""".split()  # noqa: SIM905
 )
 
-OPEN_WORDS = frozenset(  # of questions that ask for whatever there is
+_OPEN_ENGLISH = frozenset(  # of questions that ask for whatever there is
     """anything everything something nothing thing things stuff happen happened happening going went go goes event
     events news new update updates change changed changes decide decided decision decisions learn learned learnt
     lesson lessons note noted notes memory memories remember remembered store stored save saved record recorded write
     wrote written say said tell told talk talked discuss discussed discussion work worked working done made make
-    progress status summary summarise summarize list show give find recall know known like stand
-    passiert gemacht geschehen entschieden besprochen neues passé fait décidé pasó hicimos decidimos
-    wurde haben wir ist was hat qué que nous avons ce qui est il on""".split()  # noqa: SIM905
+    progress status summary summarise summarize list show give find recall know known like stand""".split()  # noqa: SIM905
 )
+_OPEN_ELSEWHERE = (  # the same of German, French, Spanish
+    "passiert gemacht geschehen entschieden besprochen neues wurde haben wir ist was hat",
+    "passe fait decide que nous avons ce qui est il on",
+    "paso hicimos decidimos que",
+)
+OPEN_WORDS = _OPEN_ENGLISH.union(*(text.split() for text in _OPEN_ELSEWHERE))
 
 # Words of the conversation around a question ("can you tell me how we dealt with X in the end") name nothing. They are
 # listed for the languages that most questions are in, without accents, as words are compared; they are searched for
@@ -128,6 +132,7 @@ _GERMAN = """
     vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
     wann wem wen wessen wieso weshalb wieviel wobei wofur woher wohin womit worauf woruber wovon wozu
     wo woran worum wurde wurden zu zuletzt zum zur zwischen
+    mag magst mein meine meinem meinen meiner
     abgemacht arger aufgeschrieben erwahnt erwahnten gab notiert notierten problem probleme schrieb schrieben vereinbart
 """
 _FRENCH = """
@@ -136,7 +141,7 @@ _FRENCH = """
     faire fini il ils je la le les leur lui ma mais me meme mes moi mon ne non nos notre nous on ont ou oui par parle
     parler passe peux pourquoi quand que quel quelle quelles quels quelque quoi rappelle rappelles reste
     combien lequel laquelle lesquels lesquelles
-    sa sais sait ses si sont suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
+    sa sais sait ses si sont pour suite sujet sur ta te tes toi tout toute tu un une vers voir vos votre vous
     avions convenu ecrit ecrivait note notee notees notes probleme problemes souci soucis
 """
 _SPANISH_PORTUGUESE_ITALIAN = """
@@ -150,7 +155,7 @@ _SPANISH_PORTUGUESE_ITALIAN = """
     nossa nosso nostro nuestra nuestro o os ou para parlato paso passou pero perche poi por porque pra puedes pode
     podes qual quale quando que quello quem questa questo quien quieres resto ricorda ricordi riguardo sabe sabes sai
     se ser si sido sobre sono sta stata stato su sua sucedio successo sul sulla suo tambem tambien te tem tema
-    tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo
+    tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo en los
     acordamos anotamos apuntado apuntamos apunte dijeron dijimos escribimos escrito hubo problema
     problemas quedamos quedo
 """
@@ -200,6 +205,57 @@ FRAMES: Final = tuple(  # of English, German, French, Spanish with its like, and
 )
 FRAME_WORDS: Final[frozenset[str]] = frozenset().union(*FRAMES)
 NOT_ENGLISH: Final = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - FRAMES[0]
+# By language, as in `FRAMES`; the last one is all others.
+_GRAMMARS: Final = (STOP_WORDS | FRAMES[0], *FRAMES[1:4], frozenset[str]().union(*FRAMES[4:]))
+_ENGLISH_ALONE: Final = _GRAMMARS[0].difference(*FRAMES[1:])  # "was" is German too
+_OPEN: Final = (_OPEN_ENGLISH, *(frozenset(text.split()) for text in _OPEN_ELSEWHERE), frozenset[str]())
+# A word of those that ask for whatever there is, where it is what is asked about: "what happened to the list?"
+_THINGS = (
+    "list show store record stand note change update event story work order plans? schedule calendar agenda page date "
+    "recap memory lesson discussion"
+)
+_ABOUT_A_THING = re.compile(
+    r"\b(?:about|regarding|concerning|happen\w* (?:to|with)|becomes? of|became of|status of|up with) "
+    rf"(?:the|my|our|your|his|her|their) (?:{_THINGS.replace(' ', '|')})\b"
+    r"|\bdid (?:i|we|they|you) (?:order|page)\b"
+    r"|\b(?:have|has|had) (?:i|we|they|you) ordered\b"
+)
+
+
+@functools.lru_cache(64)  # one question is looked at by several
+def languages_of(text: str) -> tuple[int, ...]:
+    """Which of English, German, French, Spanish with its like, and all others a text may be in, as numbers.
+
+    It is in that of which it has the most words of grammar, in each of them where it has none; in English alone where
+    a word of it is of no other.
+    """
+    words = [word for word in folded_words(text) if len(word) > 1 or word == "i"]
+    counts = [sum(word in grammar for word in words) for grammar in _GRAMMARS]
+    if counts[0] == max(counts) and not _ENGLISH_ALONE.isdisjoint(words):
+        return (0,)
+    return tuple(number for number, count in enumerate(counts) if count == max(counts))
+
+
+def in_languages(languages: tuple[int, ...], by_language: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The words of these languages."""
+    return frozenset[str]().union(*(by_language[number] for number in languages))
+
+
+@functools.lru_cache(32)
+def grammar_in(languages: tuple[int, ...]) -> frozenset[str]:
+    """Words of the conversation around a question in these languages: they name nothing."""
+    return STOP_WORDS | in_languages(languages, _GRAMMARS)
+
+
+@functools.lru_cache(32)
+def open_in(languages: tuple[int, ...]) -> frozenset[str]:
+    """The words of a question in these languages that asks for whatever there is."""
+    return STOP_WORDS | in_languages(languages, _OPEN)
+
+
+def is_about_a_thing(line: str) -> bool:
+    """Whether a folded question is about a thing whose name asks for whatever there is elsewhere, as "the order"."""
+    return _ABOUT_A_THING.search(line) is not None
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -214,7 +270,7 @@ def floored(relevance: float) -> float:
 
 def asks_openly(text: str) -> bool:
     """Whether a question, its words of time left out, names nothing that a note could be about."""
-    return all(term in OPEN_WORDS or term in STOP_WORDS for term in query_terms(text))
+    return open_in(languages_of(text)).issuperset(query_terms(text)) and not is_about_a_thing(folded(text))
 
 
 def folded(text: str) -> str:

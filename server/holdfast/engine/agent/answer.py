@@ -51,7 +51,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
-from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user
+from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user, taste_of
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
@@ -172,7 +172,8 @@ def answer(
         return NOTHING_FOUND
     if passing is None and asking.asks_back and all(item.weak for item in found.best):
         found = _retired(view, asking, most) or found
-    best = _persons_first(view, asking, found.best, passing)
+    fitting = [item for item in found.best if not asking.open or item.candidate.id != SELF_ID]  # of no time
+    best = _persons_first(view, asking, fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
     others = found.ranked if passing is None else []
@@ -285,7 +286,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
             there, now = set(ids), asking.wanted.now
             fitting = (end for end, item in strong.items() if not _is_due_elsewhen(item, now, lists.window))
             found = {end: strong[end] for end in fitting if end not in there}
-        everything = _in_order((*ids, *found), asking.intent, ranked)
+        everything = _in_order(view, (*ids, *found), asking.intent, ranked)
         if asking.intent is not None and asking.intent.single:
             strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
             found = {end: item for end, item in found.items() if end not in strangers}
@@ -337,13 +338,18 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def _in_order(ids: Sequence[str], intent: Intent | None, ranked: Sequence[Ranked]) -> tuple[str, ...]:
+def _in_order(view: IndexView, ids: Sequence[str], intent: Intent | None, ranked: Sequence[Ranked]) -> tuple[str, ...]:
     """A list by how well its notes fit what is asked of the user, so far as that says something; else as it was."""
     if intent is None or not (intent.topic or intent.liking):
         return tuple(ids)
     fitting = ranked if intent.topic else [item for item in ranked if not item.weak]
     places = {item.candidate.id: place for place, item in enumerate(fitting)}
-    return tuple(sorted(ids, key=lambda end: places.get(end, len(places))))
+    ordered = sorted(ids, key=lambda end: places.get(end, len(places)))
+    if intent.tastes:
+        notes = {end: item.note for end, item in view.notes(ids).items()}
+        tastes = {end: taste_of(note.content, is_preference=note.type == "preference") for end, note in notes.items()}
+        ordered.sort(key=lambda end: (not (intent.liking and end in places), tastes.get(end, 1)))
+    return tuple(ordered)
 
 
 def _on_list(note: Note, *, is_beside: bool) -> Ranked:

@@ -22,8 +22,8 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
-from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
-from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, has_ended, intent_of, is_recency, no_place
+from holdfast.model.identifiers import corrected, has_ended, is_formed, may_be_joined, may_be_slips, no_place, seldom_of
+from holdfast.model.intent import HAPPENS, WHAT_COMES, Intent, asked_about, intent_of, is_recency
 from holdfast.model.note import GLOBAL_SPACE, Note, instant, moment, space_name
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
