@@ -47,6 +47,18 @@ quanto fa 3 più 4?
 2足す2は
 고마워
 شكرا
+Thanks, that helps a lot!
+That was helpful.
+Brilliant, thanks.
+Das hilft mir sehr, danke!
+Danke, das war hilfreich.
+Merci, ça m'aide beaucoup !
+Continuons
+Me ayuda mucho, gracias.
+Hazme reír
+Mi aiuta molto, grazie.
+Andiamo avanti
+Muito gentil, obrigado
 """.strip().splitlines()
 ORDERS = """
 fix the failing test
@@ -78,6 +90,19 @@ three
 E1234
 rename the billing service
 how do I like things explained?
+what helps against moths?
+was hilft gegen Motten?
+¿qué ayuda contra las polillas?
+Brilliant Blue
+the helpful neighbour
+wonderful restaurants
+plantes utiles
+il lavoro di Anna
+where is the den?
+our son
+show my hay
+where is the van?
+où est le four ?
 where do I work?
 what's my job?
 what do I like?
@@ -161,6 +186,12 @@ escribe un poema sobre la lluvia
 写一首关于雨的诗
 雨について俳句を書いてください
 비에 대한 시를 써줘
+Conta-me uma anedota.
+Write a function that reverses a string.
+Schreibe eine Funktion, die eine Zeichenkette umkehrt.
+Écris un script qui affiche les nombres premiers
+Escribe una función en Python que ordene una lista
+Scrivi una funzione che inverte una stringa.
 """.strip().splitlines()
 
 
@@ -182,6 +213,8 @@ def test_what_is_to_be_made_up_is_in_no_note(prompt: str) -> None:
         "who wrote the poem about the harbour?",
         "write the release notes of the gateway",
         "write a migration for the invoices table",
+        "write a function that exports our invoices",
+        "write the script for the harbour play",
         "写一首关于我们公司的诗",
     ],
 )

@@ -18,7 +18,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.words import STOP_WORDS, any_of, folded, folded_words, grammar_in, in_languages, languages_of
+from holdfast.model.words import (
+    FRAME_WORDS,
+    STOP_WORDS,
+    any_of,
+    folded,
+    folded_words,
+    grammar_in,
+    in_languages,
+    languages_of,
+)
 
 Idle = Literal["empty", "order"]
 
@@ -81,12 +90,13 @@ _TALK = """
     drei vier funf zehn eins jetzt nun dann als nachstes nachste nachster ist sind das die der den dem ein eine
     einen mit von fur auf zu alles alle mehr weniger noch mal einfach doch auch wie geht's gehts dir es ich du wir
     mir dich uns kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr schon wieviel ergibt
+    fahre fort fortfahren lass uns weiterfahren genau so
     | oui non
     merci parfait bien tres bon bonne bonjour bonsoir salut au revoir d'accord daccord continuez vas y vas-y allez
     allons fais fait faites faire la le les un une des meme memes chose choses pour deux trois autre autres suivant
     suivante maintenant ensuite puis encore et ou mais c'est ca cela ceci qu'est-ce quoi prochaine prochain etape
     s'il te vous plait stp svp de je tu nous arrete attends pret genial
-    beaucoup pareil font combien mille
+    beaucoup pareil font combien mille poursuis poursuivez poursuivons continuons avancons
     | si gracias ahora vez veces vale perfecto
     bueno buena buenos buenas dias tardes noches hola adios sigue siguiente continua continuar adelante hazlo haz
     hacer haga lo el las una mismo misma para otros otras otro otra dos luego despues o pero esto eso que toca por
@@ -95,6 +105,8 @@ _TALK = """
     qual muito grazie di nuovo perfetto ottimo bene buono buongiorno ciao avanti prossimo prossima fai fare stesso
     stessa per gli altri altre altro altra due tre adesso ora poi ma questo quello cosa viene dopo favore molto va
     quanto quanta quantos fa fanno cuanto cuantos son los
+    continuemos sigamos prosigue prosigamos dale venga continuiamo andiamo prosegui proseguiamo pure continue
+    prossiga continuemos vamos frente em seguir segue
     | сколько будет bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en
     maar dit dat wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla
     pozostalych dwoch teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо
@@ -116,6 +128,32 @@ _TALK_UNSPACED = """
     두 개 해줘 해주세요 하세요 해 주세요 도 에 를 을 은 는 이 가 요 것 줘 어 아
 """
 
+# Thanks and praise, where something of it says so: "Thanks, that helps a lot", "C'etait tres utile, merci".
+_PRAISE = """
+    help helps helped helpful helping useful handy brilliant wonderful amazing fantastic lovely superb neat impressive
+    appreciate appreciated legend lifesaver saver genius star charm treat exactly perfectly clear clearer interesting
+    kind quick fast clever smart smooth smoothly beautiful beautifully impressed happy glad delighted fab
+    | war dank hilft half geholfen hilfreich nutzlich wunderbar fantastisch grossartig grossartige spitze hervorragend
+    ausgezeichnet brillant freut lieb lieben lieber liebe nett vielen tausend hilfe arbeit leistung perfekt deine dein
+    fur klar verstandlich sehr erklarung
+    | aide aider aidee utile utiles formidable magnifique excellent excellente gentil gentille super travail mille
+    brillant clair bravo genial geniale chouette impeccable vraiment ton tes explication exactement
+    | ayuda ayudo ayudado util utiles estupendo estupenda maravilloso maravillosa fantastico fantastica excelente
+    increible amable genial trabajo brillante claro clara bravo mucho muchas muchisimas eres voce exactamente
+    explicacion
+    aiuta aiutato aiuto utile stupendo meraviglioso eccellente gentile lavoro mille bravo brava geniale genio chiaro
+    proprio cosi sei spiegazione magnifico splendido ajuda ajudou util maravilhoso maravilhosa fantastica excelente
+    trabalho gentil incrivel claro exatamente pela foi mesmo stato tuo tua tanto demais realmente davvero
+    | geholpen handig geweldig fijn
+"""
+_THANKS = """
+    thanks thank thx ty cheers wonderful brilliant fantastic excellent wunderbar fantastisch grossartige excelente
+    eccellente excellente maravilhoso fantastico danke dank dankeschon merci gracias grazie obrigado obrigada bedankt
+    bravo appreciate lifesaver perfect perfekt parfait perfecto perfetto perfeito great awesome super genial
+    ottimo otimo
+"""
+_HAVING_SAID = frozenset("that this it das ca c cela ceci eso esto es e questo isso isto dat you eres sei voce".split())  # noqa: SIM905
+
 # Those of the above that are a whole prompt; any other word that stands alone is one to look for.
 _ALONE_SAID = """
     ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool perfect
@@ -126,7 +164,8 @@ _ALONE_SAID = """
     si gracias vale perfecto bueno hola adios sigue continua siguiente listo sim nao obrigado obrigada otimo ola proximo
     grazie perfetto ottimo bene ciao avanti prossimo bedankt nee goed verder tak nie dzieki dziekuje dobrze dalej
     да нет спасибо отлично хорошо ладно ок привет пока дальше продолжай понятно evet hayir tesekkurler tamam devam
-    tack bra hej شكرا نعم لا حسنا تابع धन्यवाद ठीक नमस्ते
+    tack bra hej bravo wonderful fantastic amazing stupendo meraviglioso maravilhoso estupendo formidable poursuis
+    continuons continuemos prosigue continuiamo prosegui prossiga sigamos شكرا نعم لا حسنا تابع धन्यवाद ठीक नमस्ते
 """
 
 # Orders, and things that every project has: they name nothing in particular.
@@ -223,7 +262,8 @@ _MAKES = """
     write compose draw sketch paint invent create make tell give sing generate imagine improvise recite draft schreib
     schreibe dichte mal male zeichne erfinde erfind erzahl erzahle gib ecris ecrivez dessine compose invente raconte
     imagine escribe escribeme dibuja inventa compon cuenta cuentame crea scrivi disegna componi racconta raccontami
-    escreva desenhe conte schrijf teken verzin vertel napisz narysuj напиши нарисуй придумай сочини расскажи yaz ciz
+    escreva escreve desenhe conte conta schrijf teken verzin vertel napisz narysuj напиши нарисуй придумай сочини
+    расскажи yaz ciz
 """
 _FOR_WHOM = "up me us mir uns dir moi nous mi nos mij ons mne мне нам bana bize"
 _PIECES = """
@@ -231,13 +271,38 @@ _PIECES = """
     riddle essay novel novella monologue slogan tagline tweet picture drawing painting cartoon comic doodle art melody
     twister acrostic proverb gedicht gedichte lied geschichte marchen witz ratsel aufsatz reim kurzgeschichte bild
     fabel sonett poeme chanson histoire conte blague devinette dessin poema cancion cuento historia chiste adivinanza
-    dibujo rima fabula poesia canzone storia barzelletta favola disegno cancao piada desenho gedichtje liedje verhaal
-    verhaaltje mop raadsel tekening sprookje wiersz piosenke opowiadanie bajke zart стих стихотворение песню рассказ
-    сказку анекдот шутку загадку хайку siir hikaye sarki fikra masal
+    dibujo rima fabula poesia canzone storia barzelletta favola disegno cancao piada anedota desenho gedichtje liedje
+    verhaal verhaaltje mop raadsel tekening sprookje wiersz piosenke opowiadanie bajke zart стих стихотворение песню
+    рассказ сказку анекдот шутку загадку хайку siir hikaye sarki fikra masal
 """
 _SAYS_OF_WHAT = """
     about on of with in from for where that who which over uber vom von mit fur aus in im sur avec du de des pour qui
     sobre con para que sul sulla su di com om met z о об про hakkinda please bitte and und et y
+"""
+# A piece of code of what everybody writes: "write a function that reverses a string".
+_CODE = """
+    function functions script program regex class snippet code funktion skript programm klasse regularen ausdruck
+    fonction programme classe expression reguliere funcion programa clase expresion regular funzione classe programma
+    espressione regolare funcao classe expressao
+"""
+_CODED = """
+    reverse reverses reversed string strings sort sorts sorted list lists array arrays number numbers prime primes even
+    odd fibonacci factorial palindrome palindromes duplicates vowels words characters email emails address addresses
+    url urls json csv html css sql bash shell python javascript typescript java rust go ruby php c prints print
+    counts count checks check removes returns finds computes calculates parses validates matches converts reads
+    recursive recursion loop hello world binary search bubble quick merge valid matching integers integer sum dates
+    zeichenkette umkehrt umdreht sortiert liste zahlen primzahlen primzahl ausgibt pruft berechnet zahlt e-mail adressen
+    adresse gerade ungerade worter vokale string fakultat rekursiv duplikate entfernt wandelt
+    inverse inversent chaine chaines caracteres trie liste nombres nombre premiers premier affiche compte verifie
+    calcule adresses adresse mots voyelles factorielle doublons supprime valide
+    invierta invierte cadena cadenas ordene ordena lista numeros numero primos primo imprima imprime cuente cuenta
+    verifique verifica calcule calcula correo correos direcciones palabras vocales factorial duplicados elimine
+    inverte inverta stringa stringhe ordina lista numeri numero primi primo stampa conta controlla calcola indirizzi
+    indirizzo parole vocali fattoriale duplicati rimuove ordene imprime imprima conte palavras fatorial
+"""
+_WRITES = """
+    write create make generate implement schreib schreibe erstelle programmiere ecris ecrivez cree escribe escribeme
+    crea scrivi scrivimi escreva escreve crie schrijf
 """
 _NO_PIECE = "the this that these our my your his her their der die das le la el about of from for user success job"
 _MADE_UP = re.compile(
@@ -263,6 +328,8 @@ _SAYING = re.compile(
     r"|(?:talk|speak) (?:to (?:you|u) |again )?(?:soon|later|then|tomorrow|again)"
     r"|(?:talk|speak)(?: to (?:you|u))?(?=\W*\Z)|(?:once|one) more|shorter|less jargon"
     r"|forget (?:it|about it)|(?:let's|lets) (?:table|park|drop|leave) (?:it|this|that)"
+    r"|make me laugh|keep going|(?:let's |lets )?move on|bring mich zum lachen|fais[- ]moi rire"
+    r"|hazme reir|fammi ridere|faz[- ]me rir"
     r"|vergiss es|nicht so wichtig|lass (?:es )?gut sein|hat geklappt|(?:viel )?kurzer|schlaf gut"
     r"|laisse tomber|oublie(?: ca)?|pas grave|plus courte?|ca marche|bonne nuit"
     r"|olvidalo|dejalo|mas corto|ya funciona|buenas noches|no pasa nada"
@@ -306,7 +373,11 @@ _CALLED = re.compile(
     r"(?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
 )
 _ALONE = _words(_ALONE_SAID)
+_ALL_PRAISE, _GIVES_THANKS = _words(_PRAISE), _words(_THANKS)
 _SMALL_PIECES = _pieces(_TALK_UNSPACED)
+_WRITING, _PIECES_OF_CODE = _words(_WRITES), _words(_CODE)
+_ABOUT_CODE = _words(_CODED) | _WRITING | _PIECES_OF_CODE
+_BESIDE_CODE = (STOP_WORDS | FRAME_WORDS | _words("una uno um uma une qui che die")) - _OURS | _words(_FOR_WHOM, "i")
 _ORDER_PIECES = _pieces(_ORDERS_UNSPACED)
 
 
@@ -336,7 +407,8 @@ def idle(prompt: str) -> Idle | None:
     """
     if len(prompt) > _LONGEST:
         return None
-    return "order" if _is_to_be_made_up(prompt) or _is_quoted(prompt) else _names_nothing(prompt)
+    is_made = _is_to_be_made_up(prompt) or _is_code_of_anybody(prompt)
+    return "order" if is_made or _is_quoted(prompt) else _names_nothing(prompt)
 
 
 def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
@@ -385,8 +457,8 @@ def _names_nothing(prompt: str) -> Idle | None:
         return None
     languages = languages_of(prompt)
     talk = _talk(languages)
-    if not _is_question(prompt, words) and _OURS.isdisjoint(words):
-        talk |= _talk((_ENGLISH, *languages)) | _ALONE  # as "ok danke, next"
+    if not _is_question(prompt, words):
+        talk |= _said_beside(words, languages)
     telling = [word for word in words if word not in talk and not _is_letter(word)]
     if any(word not in _orders(languages) for word in telling) or (not telling and _asks_of_us(words)):
         return None
@@ -396,6 +468,13 @@ def _names_nothing(prompt: str) -> Idle | None:
     is_search = 0 < len(words) == len(telling) <= _KEYWORDS and not orders and not sayings
     points_back = _FAILS.issuperset(telling) and not _POINTS_BACK.isdisjoint(words)  # "why did that fail?"
     return None if is_search or (_is_question(prompt, words) and not points_back) else "order"
+
+
+def _said_beside(words: Sequence[str], languages: tuple[int, ...]) -> frozenset[str]:
+    """What else names nothing in a prompt that asks nothing: as "ok danke, next", and what praises."""
+    more = _talk((_ENGLISH, *languages)) | _ALONE if _OURS.isdisjoint(words) else frozenset[str]()
+    is_praise = not _GIVES_THANKS.isdisjoint(words) or not _HAVING_SAID.isdisjoint(words[:1])
+    return more | _ALL_PRAISE if is_praise else more
 
 
 def _asks_with(prompt: str, words: list[str]) -> bool:
@@ -408,6 +487,14 @@ def _is_quoted(prompt: str) -> bool:
     """Whether what is to be translated or mended stands in the prompt, and nothing of ours."""
     found = _QUOTED.match(folded(prompt))
     return found is not None and (_OURS | _ASKS).isdisjoint(folded_words(f"{found['before']} {found['behind']}"))
+
+
+def _is_code_of_anybody(prompt: str) -> bool:
+    """Whether code is ordered that does what any code does, and names nothing else."""
+    words = folded_words(prompt)
+    told = set(words) - _BESIDE_CODE
+    is_written = not _WRITING.isdisjoint(words[:4]) and not _PIECES_OF_CODE.isdisjoint(words)
+    return is_written and told <= _ABOUT_CODE
 
 
 def _is_to_be_made_up(prompt: str) -> bool:
