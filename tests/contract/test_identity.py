@@ -145,6 +145,12 @@ async def test_of_what_the_user_likes_what_has_the_words_of_the_question_is_firs
     assert (await agent.recall(query)).found[0] == right
 
 
+async def test_asked_how_to_answer_what_comes_nearest_to_that_is_first_though_weak(agent: Agent) -> None:
+    own = str((await agent.remember("Likes it if one answers in one or two short sentences.", about_self=True))["id"])
+    await agent.remember("Ada builds compilers in Turin.", about_self=True)
+    assert (await agent.recall("how should you answer me?")).found[0] == own
+
+
 async def test_of_what_the_user_has_only_one_the_rest_is_weak_beside_it(agent: Agent) -> None:
     for n in range(3):
         await agent.remember(f"Taste number {n}.", type="preference")

@@ -371,7 +371,8 @@ def _about_self(line: str) -> Intent | None:
     if (found := ABOUT_ME.search(plain)) and _asks_to_know(plain[: found.start()] + plain[found.end() :]):
         return Intent("self")
     if I_PREFER.fullmatch(plain):
-        return Intent("self", liking=True, tastes=not plain.startswith(("how should ", "how shall ", "wie soll")))
+        is_of_you = plain.startswith(("how should ", "how shall ", "how must ", "how would ", "wie soll"))
+        return Intent("self", topic="answers" if is_of_you else "", liking=True, tastes=not is_of_you)
     return _mine(plain)
 
 
