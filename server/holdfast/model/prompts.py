@@ -108,7 +108,7 @@ _TALK = """
     continuemos sigamos prosigue prosigamos dale venga continuiamo andiamo prosegui proseguiamo pure continue
     prossiga continuemos vamos frente em seguir segue
     | сколько будет bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en
-    maar dit dat wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla
+    maar die andere dit dat wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla
     pozostalych dwoch teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо
     супер ладно ок привет пока дальше продолжай продолжить сделай сделать то же самое для остальных других двух
     теперь потом следующий что и или но
@@ -472,7 +472,7 @@ def _names_nothing(prompt: str) -> Idle | None:
 
 def _said_beside(words: Sequence[str], languages: tuple[int, ...]) -> frozenset[str]:
     """What else names nothing in a prompt that asks nothing: as "ok danke, next", and what praises."""
-    more = _talk((_ENGLISH, *languages)) | _ALONE if _OURS.isdisjoint(words) else frozenset[str]()
+    more = _talk((_ENGLISH, *languages)) | (_ALONE if _OURS.isdisjoint(words) else frozenset())
     is_praise = not _GIVES_THANKS.isdisjoint(words) or not _HAVING_SAID.isdisjoint(words[:1])
     return more | _ALL_PRAISE if is_praise else more
 
