@@ -178,6 +178,88 @@ async def test_a_file_that_came_whole_before_gives_its_note_to_the_whole(mover: 
     assert "ninety" not in note.read_text("utf-8")
 
 
+async def test_a_short_file_that_changed_takes_its_note_along_and_that_is_undone(mover: Mover, tmp_path: Path) -> None:
+    texts = {"pond.md": "The pond is 140 cm deep.", "well.txt": "The well is 9 m deep.", "a/b.md": "[[pond]]"}
+    source = write(tmp_path / "docs", texts)
+    await mover.bring(source)
+    await mover.call("admin_update_memory", node_id=(await titled(mover, "pond"))["id"], tags=["water"])
+    before = files_of(mover.home)
+    write(source, {"pond.md": "The pond is 155 cm deep.", "well.txt": "The well is 11 m deep."})
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["known"], done["differing"]) == (0, 2, 1, 0)
+    found = await mover.call("recall", query="how deep is the pond?")
+    assert (found["results"][0]["content"], (await titled(mover, "pond"))["tags"]) == (
+        "The pond is 155 cm deep.",
+        ["water"],
+    )
+    assert (await titled(mover, "well"))["content"] == "The well is 11 m deep."
+    assert (await mover.bring(source))["changes"] == []
+    for change in reversed(done["changes"]):
+        await mover.call("admin_undo", change_id=change)
+    assert files_of(mover.home) == before
+
+
+async def test_a_file_that_changed_there_and_here_is_named_and_left(mover: Mover, tmp_path: Path) -> None:
+    source = write(
+        tmp_path / "docs", {f"{name}.md": f"The {name} is 140 cm deep." for name in ("pond", "well", "moat")}
+    )
+    await mover.bring(source)
+    pond, well = [await titled(mover, name) for name in ("pond", "well")]
+    await mover.call("admin_update_memory", node_id=pond["id"], content="The pond is 200 cm deep.")
+    await mover.call("mark_outdated", node_id=well["id"], reason="filled in")
+    assert reasons_of(done := await mover.bring(source)) == []
+    assert (done["known"], done["differing"]) == (3, 1)
+    write(source, {"pond.md": "The pond is 155 cm deep.", "well.md": "The well is 155 cm deep."})
+    done = await mover.bring(source)
+    assert (done["updated"], done["known"], done["differing"]) == (0, 3, 2)
+    assert all(any(note["id"] in reason for reason in reasons_of(done)) for note in (pond, well))
+    assert (await titled(mover, "pond"))["content"] == "The pond is 200 cm deep."
+    write(source, {"pond.md": document(Ponds="The pond is 155 cm deep.")})
+    done = await mover.bring(source)
+    assert (done["notes"], done["differing"]) == (10, 2)
+    assert any(pond["id"] in reason for reason in reasons_of(done))
+
+
+def reasons_of(done: dict[str, Any]) -> list[str]:
+    return [item["reason"] for item in done["unmapped"]]
+
+
+async def test_a_file_that_grew_gives_its_note_to_the_whole_and_keeps_nothing_of_the_old_text(
+    mover: Mover, tmp_path: Path
+) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": "# Harbour handbook\n\nThe pilot boat is called Gannet.\n"})
+    await mover.bring(source)
+    write(source, {"handbook.md": document()})
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["differing"], len(done["changes"])) == (9, 1, 0, 1)
+    assert not any("Gannet" in text for text in mover.texts())
+
+
+@pytest.mark.parametrize("changed", ["x/README.md", "y/README.md"])
+async def test_files_that_said_the_same_become_two_notes_when_one_of_them_changes(
+    mover: Mover, tmp_path: Path, changed: str
+) -> None:
+    source = write(tmp_path / "docs", dict.fromkeys(("x/README.md", "y/README.md"), "To be told of the pond."))
+    done = await mover.bring(source)
+    assert (done["notes"], done["same"]) == (1, 1)
+    write(source, {changed: "The pond is 155 cm deep."})
+    done = await mover.bring(source)
+    assert (done["notes"], done["gone"], done["differing"]) == (1, 0, 0)
+    told = [text for text in mover.texts() if "pond" in text]
+    assert sorted("155" in text for text in told) == [False, True]
+    assert (await mover.bring(source))["changes"] == []
+
+
+async def test_a_text_that_was_joined_to_an_agents_note_and_changed_is_named(mover: Mover, tmp_path: Path) -> None:
+    await mover.call("remember", content="The pond is 140 cm deep.", space="docs")
+    source = write(tmp_path / "docs", {"pond.md": "The pond is 140 cm deep."})
+    assert (await mover.bring(source, space="docs"))["same"] == 1
+    assert reasons_of(await mover.bring(source, space="docs")) == []
+    write(source, {"pond.md": "The pond is 155 cm deep."})
+    done = await mover.bring(source, space="docs")
+    assert (done["notes"], done["differing"], len(reasons_of(done))) == (0, 1, 1)
+
+
 async def test_short_files_and_long_ones_without_headings_stay_one_note(mover: Mover, tmp_path: Path) -> None:
     texts = {
         "short.md": "# One\n\ntext\n\n# Two\n\ntext\n",
@@ -209,6 +291,20 @@ async def test_links_and_secrets_of_a_section_are_treated_as_those_of_any_note(m
     assert "Harbour handbook" in {edge["title"] for edge in tide["connections"] if edge["direction"] == "out"}
     assert not mover.stored.holding(secret)
     assert (await mover.bring(tmp_path / "docs"))["changes"] == []
+
+
+def test_the_command_says_what_is_different_here_and_there(environment: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "pond.md"
+    file.write_text("The pond is 140 cm deep.", "utf-8")
+    ran(environment, "ingest", str(file))
+    file.write_text("The pond is 155 cm deep.", "utf-8")
+    assert "1 brought up to date" in ran(environment, "ingest", str(file)).stdout
+    (note,) = json.loads(ran(environment, "recall", "how deep is the pond?", "--json").stdout)["results"]
+    ran(environment, "outdated", note["id"], "--reason", "filled in")
+    file.write_text("The pond is 160 cm deep.", "utf-8")
+    said = ran(environment, "ingest", str(file)).stdout
+    assert "1 note different here and there" in said
+    assert note["id"] in said
 
 
 def test_the_command_says_how_it_is_undone_and_that_works(environment: dict[str, str], tmp_path: Path) -> None:

@@ -210,6 +210,8 @@ def _tell(screen: Screen, reports: Mapping[str, ImportReport], *, dry: bool) -> 
             f"{report.updated:,} brought up to date, {report.same:,} the same as others, "
             f"{report.refused_count:,} refused"
         )
+        if report.differing:
+            screen.say(f"  {counted(report.differing, 'note')} different here and there, and left as they are here")
         if report.gone:
             screen.say(f"  {counted(report.gone, 'note')} not stored again: deleted, merged or taken back here since")
         _tell_left_out(screen, report.refused, report.refused_count, "yellow")

@@ -1,9 +1,9 @@
 """What arrives from another memory, made ready to be stored: without secrets, within limits, in our form.
 
-A long text becomes one note of the whole and one for each section, stored and brought up to date as one change. A
-section keeps its note for as long as its headings keep their words. Where its text has changed at its source, and
-nobody has changed the note, the note takes the new text over; what it said stays in the history. The note of the whole
-knows the sections that came with it, so that one that is gone can be retired.
+Where a text has changed at its source, and nobody has changed its note, the note takes the new text over; what it said
+stays in the history. A long text becomes one note of the whole and one for each section, stored and brought up to date
+as one change. A section keeps its note for as long as its headings keep their words. The note of the whole knows the
+sections that came with it, so that one that is gone can be retired.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from holdfast.model.moving import (
     ArrivedFile,
     imported_id,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, space_name, title_of
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, same_text, space_name, title_of
 from holdfast.model.records import JournalRecord
 from holdfast.model.versions import AUTO_REASONS, BEFORE, FIRST
 from holdfast.store.codec import (
@@ -168,7 +168,8 @@ def _of_arrival(ports: Ports, item: Arrival, threads: LastInSpace) -> Ready:
     if not note.connections and not note.about_self:
         note = replace(note, connections=(threads.link(note),))
     keys = _extra_keys(ports, extra, gate)
-    raw = new_document(note).with_values({IMPORTED_FROM: _line(gate, item.key), **keys}).render()
+    came = {IMPORTED_FROM: _line(gate, item.key), IMPORTED_TEXT: digest(content)}
+    raw = new_document(note).with_values({**came, **keys}).render()
     return Ready(note, raw, item.where, tuple(gate.labels), tuple(unmapped), bool(keys))
 
 
@@ -198,7 +199,7 @@ def _tags(gate: TextGate, given: tuple[str, ...], extra: dict[str, Any], unmappe
 
 def _extra_keys(ports: Ports, extra: Mapping[str, Any], gate: TextGate) -> dict[str, Any]:
     """Foreign frontmatter without secrets; what has a name of ours goes below one key."""
-    ours = frontmatter_keys() | {IMPORTED_FROM, IMPORTED_KEYS}
+    ours = frontmatter_keys() | {IMPORTED_FROM, IMPORTED_KEYS, IMPORTED_TEXT, IMPORTED_SECTIONS}
     kept = extra.get(IMPORTED_KEYS)
     below = dict(kept) if isinstance(kept, dict) else {}
     below |= {key: value for key, value in extra.items() if key in ours and key != IMPORTED_KEYS}
@@ -244,14 +245,17 @@ class Taken:
     """What became of the notes of a text, by id.
 
     `fresh` are new, `updated` took a change of the text over. `edited` differ from it and were left as they are, for
-    somebody has edited them here. `gone` were removed here before, `known` counts all others that were there.
-    `missing` are notes of sections that the text has no more.
+    somebody has edited them here; `both` are those of them whose text has changed, too. `gone` were removed here
+    before, `known` counts all others that were there. `missing` are notes of sections that the text has no more.
+    `apart` are ids of texts that said the same as a note that is updated, and were joined to it when they came.
     """
 
     fresh: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     edited: list[str] = field(default_factory=list)
+    both: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     known: int = 0
     change_id: str | None = None
@@ -278,10 +282,11 @@ async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], wh
     Raises:
         ConflictError, StorageError: nothing was written.
     """
-    async with ports.store.hold({SELF_ID, *(part.note.id for part in parts)}) as made:
+    joined = await joined_to(ports, [part.note.id for part in parts])
+    async with ports.store.hold({SELF_ID, *(part.note.id for part in parts), *joined.values()}) as made:
         await check_known(ports, made)
-        there = await ports.index.notes(part.note.id for part in parts)
-        plan = await _plan(ports, parts, whole, there)
+        there = await ports.index.notes([*(part.note.id for part in parts), *joined.values()])
+        plan = await _plan(ports, parts, whole, there, joined)
         changes = plan.changes
         if changes and writes:
             if await is_selfless(ports):
@@ -304,22 +309,27 @@ class _Plan:
     changes: list[Change] = field(default_factory=list)
 
 
-async def _plan(ports: Ports, parts: Sequence[Ready], whole: str, there: Mapping[str, IndexedNote]) -> _Plan:
+async def _plan(
+    ports: Ports, parts: Sequence[Ready], whole: str, there: Mapping[str, IndexedNote], joined: Mapping[str, str]
+) -> _Plan:
     ids = [part.note.id for part in parts]
     past = await ports.index.read(lambda view: view.with_history(ids))
     before = _sections_of(await load_current(ports, there[ids[0]])) if ids[0] in there else []
     still = await ports.index.notes(each for each in before if each not in ids)
-    taken = Taken(gone=[each for each in ids if each in past and each not in there])
+    taken = Taken(known=len(there.keys() & set(ids)))
     taken.missing = [each for each in before if each in still and not still[each].note.is_outdated]
     plan = _Plan(whole, ids[1:], before, {*ids, *before}, taken)
     for part in parts:
         known = there.get(part.note.id)
         if known is not None and _is_to_be_looked_at(plan, part, known):
-            _bring_up_to_date(ports, plan, part, await load_current(ports, known))
-        elif known is None and part.note.id not in past:
-            taken.fresh.append(part.note.id)
-            plan.changes.append(Change(None, part.note, _marked(plan, part.raw, part.note)))
-    taken.known = len(there) - len(taken.updated)
+            await _bring_up_to_date(ports, plan, part, await load_current(ports, known))
+        elif known is None and (other := there.get(joined.get(part.note.id, ""))) is not None:
+            await _set_apart(ports, plan, part, other)
+        elif known is None and part.note.id in past:
+            taken.gone.append(part.note.id)
+        elif known is None:
+            _add(plan, part)
+    taken.known -= len(taken.updated)
     return plan
 
 
@@ -329,20 +339,60 @@ def _is_to_be_looked_at(plan: _Plan, part: Ready, known: IndexedNote) -> bool:
     return known.note.content != part.note.content or bool(plan.changes) or is_anew
 
 
-def _bring_up_to_date(ports: Ports, plan: _Plan, part: Ready, stored: Stored) -> None:
-    note = stored.note
-    is_untouched = stored.document.values.get(IMPORTED_TEXT) == digest(note.content) or note.content == plan.whole
-    if note.is_outdated or not is_untouched:
-        plan.taken.edited += [note.id] if note.content != part.note.content else []
+async def _bring_up_to_date(ports: Ports, plan: _Plan, part: Ready, stored: Stored) -> None:
+    note, taken = stored.note, plan.taken
+    came = stored.document.values.get(IMPORTED_TEXT)
+    if not _is_as_it_came(stored, plan.whole):
+        is_other = note.content != part.note.content
+        taken.edited += [note.id] if is_other else []
+        taken.both += [note.id] if is_other and came != digest(part.note.content) else []
         return
     after = replace(note, content=part.note.content, connections=_links(note, part.note, plan.own))
+    if after.content != note.content:
+        joined = [each for each in note.merged if not await ports.index.changes(each)]
+        after = replace(after, merged=tuple(each for each in note.merged if each not in joined))
+        taken.apart += joined
     data = _marked(plan, changed_document(stored.document, note, after).render(), after)
     if after == note and parse(data).values == stored.document.values:
         return
     after = replace(after, updated=max(ports.now, note.created))
     data = _marked(plan, changed_document(stored.document, note, after).render(), after)
     plan.changes.append(Change(stored, after, data))
-    plan.taken.updated.append(note.id)
+    taken.updated.append(note.id)
+
+
+def _is_as_it_came(stored: Stored, whole: str = "") -> bool:
+    """Whether a note is current and has the text that came, or all of it where it came before as one note."""
+    note = stored.note
+    is_untouched = stored.document.values.get(IMPORTED_TEXT) == digest(note.content) or note.content == whole
+    return is_untouched and not note.is_outdated
+
+
+async def joined_to(ports: Ports, ids: Sequence[str]) -> dict[str, str]:
+    """By id the notes to which texts were joined when they came, since these said the same."""
+    past = await ports.index.read(lambda view: view.with_history(ids) - view.notes(ids).keys())
+    there = {each: await ports.index.matching(each, 1) for each in past if not await ports.index.changes(each)}
+    return {each: found[0][0] for each, found in there.items() if found}
+
+
+async def _set_apart(ports: Ports, plan: _Plan, part: Ready, other: IndexedNote) -> None:
+    """Give a text that was joined to another note one of its own, where it is the text that has changed since."""
+    stored, taken, note_id = await load_current(ports, other), plan.taken, part.note.id
+    kept = tuple(each for each in stored.note.merged if each != note_id)
+    if same_text(stored.note.content) == same_text(part.note.content) or len(kept) == len(stored.note.merged):
+        taken.gone.append(note_id)
+    elif not _is_as_it_came(stored):
+        taken.edited.append(note_id)
+        taken.both.append(note_id)
+        taken.known += 1
+    else:
+        plan.changes.append(Change(stored, replace(stored.note, merged=kept)))
+        _add(plan, part)
+
+
+def _add(plan: _Plan, part: Ready) -> None:
+    plan.taken.fresh.append(part.note.id)
+    plan.changes.append(Change(None, part.note, _marked(plan, part.raw, part.note)))
 
 
 def _links(note: Note, arrived: Note, own: set[str]) -> tuple[Link, ...]:
@@ -361,7 +411,7 @@ def _marked(plan: _Plan, data: bytes, note: Note) -> bytes:
     """A note's file with what a later import needs to know: the text that came; in that of the whole the sections."""
     values: dict[str, object] = {IMPORTED_TEXT: digest(note.content)}
     if note.id not in plan.sections:
-        values[IMPORTED_SECTIONS] = plan.sections
+        values[IMPORTED_SECTIONS] = plan.sections or None
     return parse(data).with_values(values).render()
 
 

@@ -14,6 +14,7 @@ from holdfast.engine.admin.arrivals import (
     Taken,
     came_in_sections,
     clean_page,
+    joined_to,
     made_ready,
     take_document,
     why,
@@ -42,6 +43,7 @@ from holdfast.store.stored import LARGEST_PAGE, Change, PageChange
 
 MOST_REPORTED = 200  # of what was refused, and of what was not mapped
 EXPORT = "admin_export"
+CHANGED_HERE = "it has changed, and so has its note here, which stays as it is:"
 
 Progress = Callable[[int, int], Awaitable[None]]
 
@@ -63,8 +65,8 @@ class ImportReport:
 
     `notes` are new ones and `links` the edges that they bring. `known` came before; of these `differing` are not the
     same here and there any more, and were left as they are. `gone` came before and were deleted or merged here since.
-    `same` say what a note here says already, and were joined to it. `updated` are sections of long files that changed
-    there, while nobody changed them here. `changes` are what it did, each to be undone by itself.
+    `same` say what a note here says already, and were joined to it. `updated` are notes whose text changed there, while
+    nobody changed them here. `changes` are what it did, each to be undone by itself.
     `pages` are texts beside the notes, `secrets` kinds of what was taken out, `refused` things that are broken,
     `unmapped` what has no place here. The counts are whole, the lists are not beyond `MOST_REPORTED`.
     """
@@ -86,7 +88,7 @@ class ImportReport:
     changes: list[str] = field(default_factory=list)
 
     def take(self, taken: Taken, parts: Mapping[str, Ready]) -> None:
-        """Count what became of a text in sections."""
+        """Count what became of the notes of a text."""
         self.notes += len(taken.fresh)
         self.updated += len(taken.updated)
         self.gone += len(taken.gone)
@@ -98,6 +100,8 @@ class ImportReport:
         for note_id in (*taken.fresh, *taken.updated):
             self.secrets.update(parts[note_id].labels)
             self.leave_out(parts[note_id].where, parts[note_id].unmapped)
+        for note_id in taken.both:
+            self.leave_out(parts[note_id].where, [f"{CHANGED_HERE} {note_id}"])
         (first, *_) = parts.values()
         reason = "a section is not in the file any more; its note stays until it is marked outdated:"
         self.leave_out(first.where, [f"{reason} {note_id}" for note_id in taken.missing])
@@ -240,6 +244,8 @@ class _Importing:
         self._threads = LastInSpace()
         self._own: frozenset[str] = frozenset()  # ids that the source's notes have there
         self._first: dict[str, tuple[Note, ...]] = {}  # by what they say, the notes of this source
+        self._anew: set[str] = set()  # notes that took a new text over
+        self._apart: set[str] = set()  # what was joined to these while they said the same
 
     async def run(self, source: Source, progress: Progress) -> None:
         self._report.kind = source.kind
@@ -270,8 +276,7 @@ class _Importing:
                     self._report.refuse(where, reason)
                 case LeftOut(where=where, reason=reason):
                     self._report.leave_out(where, [reason])
-        if ready:
-            first = list(ready.values())
+        if first := await self._bring_up_to_date(list(ready.values())):
             met = await self._memory.attend(lambda ports: self._store(ports, first))
             self._count(first, met)
 
@@ -294,9 +299,31 @@ class _Importing:
                 if not parts:
                     return  # without the note of the whole there is nothing that they are part of
         self._threads.last[parts[0].note.space] = parts[0].note.id
+        await self._take_parts(parts, item.whole.content)
+
+    async def _bring_up_to_date(self, ready: Sequence[Ready]) -> list[Ready]:
+        """Let notes follow texts that have changed; returns the others. Those of an export stay as they are."""
+        if self._report.kind == "holdfast":
+            return list(ready)
+        ids = [item.note.id for item in ready]
+        there = await self._memory.attend(lambda ports: ports.index.notes(ids))
+        joined = await self._memory.attend(lambda ports: joined_to(ports, ids))
+        others: list[Ready] = []
+        for item in ready:
+            known = there.get(item.note.id)
+            is_apart = known is None and (item.note.id not in joined or item.note.id in self._apart)
+            if is_apart or (known is not None and known.note.content == item.note.content):
+                others.append(item)
+            else:
+                await self._take_parts([item], item.note.content)
+        return others
+
+    async def _take_parts(self, parts: Sequence[Ready], whole: str) -> None:
         taken = await self._memory.attend(
-            lambda ports: take_document(ports, self._caller, parts, item.whole.content, writes=self._writes)
+            lambda ports: take_document(ports, self._caller, parts, whole, writes=self._writes)
         )
+        self._anew.update(taken.updated)
+        self._apart.update(taken.apart)
         self._report.take(taken, {part.note.id: part for part in parts})
 
     async def _made_ready(self, item: Arrival | ArrivedFile) -> Ready:
@@ -349,7 +376,7 @@ class _Importing:
         ids = [item.note.id for item in ready]
 
         def read(view: IndexView) -> _Met:
-            known, before = view.notes(ids), view.with_history(ids)
+            known, before = view.notes(ids), view.with_history(ids) - self._apart
             met = _Met(known, before - known.keys(), first=dict(self._first))
             for item in ready:
                 note, guard = item.note, same_guard(item.note)
@@ -383,7 +410,7 @@ class _Importing:
             return None
         here = view.same_note(note, now, self._own)
         there = view.notes([here])[here].note if here else None
-        if there is not None and not have_two_titles(there, note):
+        if there is not None and there.id not in self._anew and not have_two_titles(there, note):
             return there
         if note.id in self._own:  # an export's notes stay as many as they are
             return None

@@ -208,7 +208,7 @@ def _summary(report: ImportReport, *, dry: bool) -> str:
             f"Came before and left as they are: {report.known:,}; of these different now: {report.differing:,}."
         )
     if report.updated:
-        parts.append(f"Sections that changed there and not here, brought up to date: {report.updated:,}.")
+        parts.append(f"Notes whose text changed there and not here, brought up to date: {report.updated:,}.")
     if report.gone:
         parts.append(f"Came before and were deleted or merged here since, which stays so: {report.gone:,}.")
     if report.secrets:
