@@ -80,6 +80,14 @@ def test_a_heading_without_text_is_told_by_those_below_it() -> None:
         "two lines\nof a paragraph\n---",
         "\\# escaped",
         "```\r\n# no heading\r\n```\r",
+        "<div>\n# no heading\n</div>",
+        "<details>\r\n<summary>more</summary>\r\n# no heading\r\n</details>\r",
+        "<table>\n<tr><td>\nneither this\n---\n</td></tr>\n</table>",
+        'text\n<section class="a">\n# no heading\n</section>',
+        '<p align="center"\nid="top">\n# no heading\n</p>',
+        "<my-card>\n# no heading\n</my-card>",
+        "<?php\n# no heading\n\n# nor this\n?>",
+        "<![CDATA[\n# no heading\n\n# nor this\n]]>",
     ],
 )
 def test_what_only_looks_like_a_heading_is_none(code: str) -> None:
@@ -100,6 +108,11 @@ def test_what_only_looks_like_a_heading_is_none(code: str) -> None:
         ("Underlined\n---", "Underlined"),
         ("## 見出し", "見出し"),
         ("## Windows\r", "Windows"),
+        ("<details>\n<summary>more</summary>\n\n## Below a blank line\n\n</details>", "Below a blank line"),
+        ('<a name="x"></a>\n## Below an anchor', "Below an anchor"),
+        ("text\n<span>\n## Below a paragraph", "Below a paragraph"),
+        ("<https://example.org>\n## Below an address", "Below an address"),
+        ("<?php echo 1 ?>\n## Below an instruction", "Below an instruction"),
     ],
 )
 def test_headings_of_every_kind_are_found_by_their_words(line: str, title: str) -> None:

@@ -92,7 +92,17 @@ _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t\r]*")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-{2,})[ \t\r]*")
 _NO_PARAGRAPH = re.compile(r"\s|[#>|*+-]|\d+[.)]\s|$")  # how a line begins that no line of dashes makes a heading
 _FENCE = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?:(`{3,})[^`]*|(~{3,}).*)")
-_RAW = re.compile(r" {0,3}<(pre|script|style|textarea)\b(?!.*</\1>)", re.IGNORECASE)
+_RAW = re.compile(r" {0,3}<(pre|script|style|textarea)(?:[\s>]|$)(?!.*</\1>)", re.IGNORECASE)
+_INSTRUCTION = re.compile(r" {0,3}<(\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>))")
+_BLOCKS = (  # CommonMark's, each of which ends at a blank line
+    "address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt "
+    "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link "
+    "main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead "
+    "title tr track ul"
+)
+_BLOCK = re.compile(rf" {{0,3}}</?(?:{_BLOCKS.replace(' ', '|')})(?:\s|/?>|$)", re.IGNORECASE)
+_TAG = re.compile(r" {0,3}</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>\s*", re.IGNORECASE)  # any other, alone, within no paragraph
+_BLANK = re.compile(r"\s*$")
 _COMMENT = re.compile(r"[^`]*<!--(?!.*-->)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ATTRIBUTES = re.compile(r"\s*\{[#.][^{}]*\}$")
@@ -195,21 +205,26 @@ def _headings(lines: Sequence[str]) -> Iterator[_Heading]:
     for number, line in enumerate(lines):
         if closing is not None:
             closing = None if closing.match(line) else closing
-        elif (closing := _closing(line)) is None:
+        elif (closing := _closing(lines, number)) is None:
             heading = _heading(lines, number)
             if heading is not None and heading.title:
                 yield heading
 
 
-def _closing(line: str) -> re.Pattern[str] | None:
+def _closing(lines: Sequence[str], number: int) -> re.Pattern[str] | None:
     """What ends the block that a line opens; None where it opens none."""
+    line = lines[number]
     if (fence := _FENCE.fullmatch(line)) is not None:
         mark = fence[1] or fence[2]
         return re.compile(rf"[\s>]*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     if _COMMENT.match(line):
         return re.compile(r".*-->")
-    raw = _RAW.match(line)
-    return re.compile(rf".*</{raw[1]}>", re.IGNORECASE) if raw else None
+    if (raw := _RAW.match(line)) is not None:
+        return re.compile(rf".*</{raw[1]}>", re.IGNORECASE)
+    if (instruction := _INSTRUCTION.match(line)) is not None:
+        return re.compile(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
+    is_first = number == 0 or not lines[number - 1].strip() or _HEADING.fullmatch(lines[number - 1]) is not None
+    return _BLANK if _BLOCK.match(line) or (is_first and _TAG.fullmatch(line)) else None
 
 
 def _heading(lines: Sequence[str], number: int) -> _Heading | None:
