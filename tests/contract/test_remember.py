@@ -857,7 +857,28 @@ async def test_content_of_the_largest_size_is_stored_and_one_byte_more_is_not(ag
     largest = ("word " * (256 * 1024 // 5)).ljust(256 * 1024, "w")
     stored = await agent.remember(largest)
     assert largest in agent.file_of(stored["id"]).read_text("utf-8")
-    assert "LimitExceededError" in await agent.refused("remember", content=largest + "x")
+    assert "Store it in parts." in await agent.refused("remember", content=largest + "x")
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [("remember", "title"), ("remember", "subject"), ("remember", "session"), ("mark_outdated", "reason")],
+)
+async def test_what_is_too_long_and_no_text_of_a_note_is_to_be_shortened(agent: Agent, tool: str, name: str) -> None:
+    note = await agent.remember("The crane lifts forty tonnes.")
+    needed = {"content": "The pilot boat is called Petrel."} if tool == "remember" else {"node_id": note["id"]}
+    refused = await agent.refused(tool, **needed, **{name: "word " * 101})
+    assert "Shorten it." in refused
+    assert "in parts" not in refused
+
+
+async def test_a_page_that_is_not_there_is_refused_with_how_many_there_are(agent: Agent) -> None:
+    short, long = [await agent.remember("The crane turns. " * times) for times in (1, 3000)]
+    assert "page is 2, and the note has 1 page." in await agent.refused("recall_node", node_id=short["id"], page=2)
+    said = await agent.refused("recall_node", node_id=long["id"], page=99)
+    pages = int(said.partition("the note has ")[2].split()[0])
+    await agent.call("recall_node", node_id=long["id"], page=pages)
+    await agent.refused("recall_node", node_id=long["id"], page=pages + 1)
 
 
 def test_the_clock_of_these_tests_moves() -> None:

@@ -103,7 +103,8 @@ def check_text(name: str, value: str, largest: int) -> None:
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(f"{name} holds half of a surrogate pair.", "Send valid Unicode.") from error
     if size > largest:
-        raise LimitExceededError(f"{name} is {size:,} bytes long; the limit is {largest:,}.", "Store it in parts.")
+        way = "Store it in parts." if largest == LARGEST_CONTENT else "Shorten it."
+        raise LimitExceededError(f"{name} is {size:,} bytes long; the limit is {largest:,}.", way)
     if "\0" in value:
         raise InvalidArgumentError(f"{name} holds a NUL character.", "Leave it out.")
 

@@ -64,6 +64,11 @@ def page_at(text: str, number: int, most: int) -> TextPage | None:
     return next(islice(_pages(text, most), number - 1, number), None) if number > 0 else None
 
 
+def count_pages(text: str, most: int) -> int:
+    """How many pages a text has."""
+    return sum(1 for _ in _pages(text, most))
+
+
 def _pages(text: str, most: int) -> Iterator[TextPage]:
     if len(text) * _ALWAYS_FITS <= most:
         yield TextPage(text, 1, 0)

@@ -15,9 +15,10 @@ from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range
-from holdfast.model.passages import page_at, passage
+from holdfast.model.passages import count_pages, page_at, passage
 from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
 from holdfast.model.tokens import most_tokens
+from holdfast.model.words import counted
 
 MOST_NEIGHBOURS = 10
 PAGE_TOKENS = 12_000  # of a note's text; some clients take no answer of more than 25,000
@@ -62,7 +63,8 @@ async def use_node(ports: Ports, caller: Caller, node_id: str, page: int = 1) ->
     content = found.note.content
     shown = await ports.computing.run(caller.principal, len(content), lambda: page_at(content, page, PAGE_TOKENS))
     if shown is None:
-        raise InvalidArgumentError("page is outside the pages that the note has.")
+        pages = await ports.computing.run(caller.principal, len(content), lambda: count_pages(content, PAGE_TOKENS))
+        raise InvalidArgumentError(f"page is {page:,}, and the note has {counted(pages, 'page')}.")
     if page > 1 or shown.left:
         more = f", {shown.left:,} more characters: page={page + 1} goes on" if shown.left else ", the last"
         found = replace(found, text=shown.text, notices=(f"Page {page}{more}.", *found.notices))
