@@ -24,7 +24,16 @@ def test_a_text_without_two_headings_stays_whole() -> None:
     assert outline("") is None
     assert outline(FILLER * 40) is None
     assert outline(f"# One\n\n{FILLER * 40}") is None
+    assert outline(f"{FILLER}\n\n## One\n\n{FILLER * 40}") is None
+    assert outline("# One\n\n## Two") is None
     assert outline(long("# Title", "## One") * 8) is not None
+
+
+def test_a_title_and_one_heading_are_two() -> None:
+    found = outline(f"# Harbour\n\nRead it once.\n\n## Cranes\n\n{FILLER * 8}")
+    assert found is not None
+    assert (found.title, found.opening) == ("Harbour", "# Harbour\n\nRead it once.")
+    assert [section.title for section in found.sections] == ["Cranes"]
 
 
 def test_headings_nest_and_a_section_ends_at_the_next_of_any_level() -> None:

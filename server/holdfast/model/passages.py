@@ -152,7 +152,7 @@ class _Heading:
 
 
 def outline(text: str) -> Outline | None:
-    """The sections of a text; None where it has no two of them.
+    """The sections of a text; None where it has no two headings, the title among them, or none of them has a text.
 
     A heading without text of its own is no section: it is told among those above the next.
     """
@@ -164,7 +164,7 @@ def outline(text: str) -> Outline | None:
     kept = _shallow(found[1:] if is_titled else found)
     opening = "\n".join(lines[: kept[0].line] if kept else lines).strip()
     sections = _sections(lines, kept)
-    return Outline(title, opening, tuple(sections)) if len(sections) > 1 else None
+    return Outline(title, opening, tuple(sections)) if sections and len(found) > 1 else None
 
 
 def _shallow(found: Sequence[_Heading]) -> list[_Heading]:
