@@ -269,6 +269,26 @@ async def test_short_files_and_long_ones_without_headings_stay_one_note(mover: M
     assert (await mover.bring(write(tmp_path / "docs", texts)))["notes"] == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("---\n\nThe pond is deep.\n\n---\n\nSo is the well.\n", "---\n\nThe pond is deep.\n\n---\n\nSo is the well."),
+        ("---\nThe pond is deep.\n", "---\nThe pond is deep."),
+        ("---\n# Ponds\n\nDepth: 140 cm\n", "---\n# Ponds\n\nDepth: 140 cm"),
+        ("---\n- pond: deep\n- well\n---\nBoth.\n", "---\n- pond: deep\n- well\n---\nBoth."),
+        ("---\n\ntags: [water]\n---\nThe pond.\n", "The pond."),
+        ("---\n# none yet\n---\nThe pond.\n", "The pond."),
+        ("---\n---\nThe pond.\n", "The pond."),
+    ],
+)
+async def test_a_rule_on_the_first_line_begins_a_text_and_no_frontmatter(
+    mover: Mover, tmp_path: Path, text: str, content: str
+) -> None:
+    done = await mover.bring(write(tmp_path / "docs", {"pond.md": text}))
+    assert (done["notes"], done["refused"]) == (1, [])
+    assert (await titled(mover, "pond"))["content"] == content
+
+
 async def test_a_file_longer_than_a_note_may_be_comes_whole(mover: Mover, tmp_path: Path) -> None:
     text = "\n\n".join(f"# Day {day}\n\nOn day {day} the gauge said {day * 7}. {FILLER * 4}" for day in range(300))
     assert len(text) > 256 * 1024

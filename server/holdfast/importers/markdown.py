@@ -23,6 +23,7 @@ import re
 import sqlite3
 import stat
 import time
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -42,7 +43,8 @@ from holdfast.importers.files import (
     flag_in,
     list_files,
     number_in,
-    read_document,
+    parsed,
+    read_bytes,
     standing_in,
     tags_in,
     text_in,
@@ -65,6 +67,9 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`", re.DOTALL)
 _WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
 _FRAGMENT = f"{SUFFIX}#"
+_RULE = re.compile(  # a line of dashes below which no key and no other such line stands, comments aside
+    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:#[^\n]*\n)*+(?![\w\"'{?][^\n]*:|---|[\[{])"
+)
 _CREATED = ("created", "date", "date created", "created_at")
 _UPDATED = ("updated", "modified", "date modified", "last_modified")
 _MAPPED = {
@@ -117,7 +122,7 @@ def open_markdown(root: Path, disk: FileSystem, space: str) -> Source:
 def read_markdown(disk: FileSystem, root: Path, path: str, key: str, space: str) -> ArrivedDocument | LeftOut:
     """One file of a folder by its sections, known by a key that is given; its links are no edges."""
     try:
-        document = read_document(disk, root / path, LARGEST_DOCUMENT)
+        document = _read(disk, root / path)
         signature = disk.signature(root / path)
         item = _arrival(document, path, "", space, LinkTargets([]), time_of(signature) if signature else EPOCH)
         found = _in_sections(replace(item, key=key), "", LinkTargets([])) if isinstance(item, Arrival) else item
@@ -137,12 +142,23 @@ def _items(files: Files, notes: list[str], disk: FileSystem, space: str) -> Gene
     of = f"markdown:{f'{space}/' if space else ''}{files.root.name}:"
     for path in notes:
         try:
-            document = read_document(disk, files.absolute(path), LARGEST_DOCUMENT)
+            document = _read(disk, files.absolute(path))
             signature = disk.signature(files.absolute(path))
             item = _arrival(document, path, of, space, names, time_of(signature) if signature else EPOCH)
             yield _in_sections(item, of, names) if isinstance(item, Arrival) else item
         except BrokenError as error:
             yield LeftOut(path, str(error))
+
+
+def _read(disk: FileSystem, path: Path) -> Document:
+    """A file with its frontmatter. The line that opens one may be a rule instead, with a text below it."""
+    data = read_bytes(disk, path, LARGEST_DOCUMENT)
+    if not _RULE.match(data):
+        return parsed(data)
+    with suppress(BrokenError):
+        if (document := parsed(data)).values:
+            return document
+    return parsed(b"\n" + data.removeprefix(BOM_UTF8))
 
 
 def _arrival(document: Document, path: str, of: str, space: str, names: LinkTargets, modified: str) -> Item:
