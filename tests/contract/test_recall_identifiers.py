@@ -139,6 +139,35 @@ async def test_an_identifier_in_one_piece_is_read_as_it_stands_in_a_note(tmp_pat
         assert not any(notice.startswith("Read as") for notice in (await ask(memory, "4821773308")).notices)
 
 
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("The locker has number 77219.", "٧٧٢١٩"),
+        ("The locker has number 52086.", "locker ५२०८६"),
+        ("The locker has number 61190.", "๖๑๑๙๐"),
+        ("Das Strüßelbrätle liegt im Keller.", "Struesselbraetle"),
+        ("Le cœurvier est au port.", "coeurvier"),
+    ],
+)
+async def test_a_word_of_another_keyboard_is_read_as_a_note_has_it(tmp_path: Path, stored: str, asked: str) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        note = (await keep(memory, stored)).note.id
+        found = await ask(memory, asked)
+        assert [hit.note.id for hit in found.hits] == [note]
+        assert any(notice.startswith("Read as") for notice in found.notices)
+
+
+async def test_a_word_that_a_note_has_is_not_read_as_that_of_another_keyboard(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await keep(memory, "Das Strüßelbrätle liegt im Keller.")
+        note = (await keep(memory, "Ein Struesselbraetle liegt auf dem Dach, in Fach ٧٧٢١٩.")).note.id
+        await keep(memory, "The locker has number 77219.")
+        for asked in ("struesselbraetle", "٧٧٢١٩"):
+            found = await ask(memory, asked)
+            assert found.hits[0].note.id == note
+            assert not any(notice.startswith("Read as") for notice in found.notices)
+
+
 @pytest.mark.parametrize("size", [200, 3_000, 20_000])
 async def test_an_ordinary_word_that_one_note_has_finds_it_first_however_much_others_mean_the_like(
     tmp_path: Path, size: int

@@ -32,6 +32,8 @@ _SHORT_COUNTRIES: Final = "17"  # of one digit; others have two or three
 _SHORTEST_HASH: Final = 7  # digits, as git shows them
 _LONG_HASH: Final = 12  # from so many on a note may have only the beginning
 _HASH: Final = re.compile(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
+_DIGIT: Final = re.compile(r"[^\D0-9]")
+_DOTS: Final = re.compile(r"(?<=[aou])e")
 _TABLES: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance')",
@@ -47,15 +49,17 @@ def respelt(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, s
     """For each of these folded words that no note has the nearest that some have, where there is one.
 
     What has digits is no slip; it may stand in a note with signs or spaces between its parts, and is then told with
-    signs: "4821-77-09" for "48217709".
+    signs: "4821-77-09" for "48217709". Digits of any script are looked for as 0 to 9.
 
     Args:
         connection: to the index.
         words: those that may be slips, and identifiers in one piece; of many only the first are looked at.
     """
     unknown = [word for word in words if not _is_known(connection, word)][:MOST_WORDS]
-    parts = {word: _apart(connection, word) for word in unknown if not word.isalpha()}
-    return {word: other for word, other in parts.items() if other} | _slips(connection, filter(str.isalpha, unknown))
+    plain = {word: other for word in unknown if (other := _plain(connection, word))}
+    unknown = [word for word in unknown if word not in plain]
+    parts = {word: other for word in unknown if not word.isalpha() and (other := _apart(connection, word))}
+    return plain | parts | _slips(connection, filter(str.isalpha, unknown))
 
 
 def _slips(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
@@ -94,6 +98,16 @@ def slips_between(one: str, other: str, most: int) -> int:
 def _is_known(connection: sqlite3.Connection, word: str) -> bool:
     either = " OR ".join(f'"{each}"' for each in (word, *relatives(word)))
     return connection.execute("SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1", (either,)).fetchone() is not None
+
+
+def _plain(connection: sqlite3.Connection, word: str) -> str:
+    """The word as another keyboard writes it, where a note has it so: empty where none has.
+
+    Digits as 0 to 9, "oe" as one letter, and in a long word "ae", "oe" and "ue" as the letters with two dots.
+    """
+    ways = [_DIGIT.sub(lambda sign: str(int(sign.group())), word), word.replace("oe", "œ").replace("ae", "æ")]
+    ways += [_DOTS.sub("", word)] if len(word) >= _TWO_SLIPS and word.isalpha() else []
+    return next((each for each in ways if each != word and _is_there(connection, each)), "")
 
 
 def _apart(connection: sqlite3.Connection, word: str) -> str:
