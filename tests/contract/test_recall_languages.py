@@ -93,7 +93,11 @@ async def test_with_an_encoder_that_knows_little_of_them_words_still_find_first(
     assert firsts == {(language, query): [SPOKEN[language][0]] for language, query in CASES}
 
 
-@pytest.mark.parametrize("query", ["新幹線", "დირიჟაბლი", "ลูกโป่ง", "자전거", "दूरभाष", "հեռախոս", "דחליל", "خفاش"])
+UNREAD = ["新幹線", "დირიჟაბლი", "ลูกโป่ง", "자전거", "दूरभाष", "հեռախոս", "דחליל", "خفاش", "زندان", "самовар"]
+UNREAD += ["Шаповаленко", "Гиппократов", "новый самовар", "Παπαδιαμαντόπουλος", "Αριστοτέλης"]  # with known endings
+
+
+@pytest.mark.parametrize("query", UNREAD)
 async def test_a_script_that_the_encoder_does_not_read_makes_nothing_alike(meaning: Memory, query: str) -> None:
     answer = await ask(meaning, query)
     assert found(answer) == []

@@ -135,7 +135,15 @@ def test_of_a_text_in_a_script_without_words_only_what_is_read_is_left(
 
 
 @pytest.mark.parametrize(
-    "text", ["\u0570\u0565\u057c\u0561\u056d\u0578\u057d", "\u8d77\u91cd\u6a5f\u3002", "\u0e40\u0e04\u0e23\u0e19!"]
+    "text",
+    [
+        "\u0570\u0565\u057c\u0561\u056d\u0578\u057d",
+        "\u8d77\u91cd\u6a5f\u3002",
+        "\u0e40\u0e04\u0e23\u0e19!",
+        "\u0441\u0430\u043c\u043e\u0432\u0430\u0440",  # its vocabulary has an ending that is inside
+        "\u0399\u03c9\u03ac\u03bd\u03bd\u03b7\u03c2",
+        "\u0632\u0645\u0627\u0646",
+    ],
 )
 def test_where_nothing_is_read_nothing_is_left(wordpiece: WordPiece, text: str) -> None:
     assert wordpiece.readable(wordpiece.encode(text)) == []

@@ -131,8 +131,8 @@ class WordPiece:
         self._longest = max(map(len, self._ids))
         self._unknown = [self._ids[UNKNOWN]]
         bare = {number: piece.removeprefix("##") for piece, number in self._ids.items()}
-        letters = (number for number, piece in bare.items() if _is_foreign_letter(piece))
-        self._opaque = frozenset((*self._unknown, *letters))
+        foreign = (number for number, piece in bare.items() if _is_foreign(piece))
+        self._opaque = frozenset((*self._unknown, *foreign))
         self._spoken = frozenset(number for number, piece in bare.items() if piece.isalnum()) - self._opaque
         self._start = self._ids[START]
         self._end = self._ids[END]
@@ -165,7 +165,7 @@ class WordPiece:
     def readable(self, window: list[int]) -> list[int]:
         """A window without what the vocabulary has no words for, where that is half of it; empty if that is all.
 
-        Unknown words, and letters of scripts that it knows letter by letter, would make all such texts alike.
+        Unknown words, and letters and endings of scripts that it has no words of, would make all such texts alike.
         """
         tokens = window[1:-1]
         if not tokens or 2 * sum(token in self._opaque for token in tokens) < len(tokens):
@@ -212,8 +212,9 @@ class WordPiece:
         return None
 
 
-def _is_foreign_letter(piece: str) -> bool:
-    return len(piece) == 1 and not piece.isascii() and piece.isalpha()
+def _is_foreign(piece: str) -> bool:
+    """A letter of another script, or one of the few endings that are known of its words."""
+    return piece.isalpha() and not any(letter.isascii() for letter in piece)
 
 
 def _blocks(text: str) -> Iterator[str]:
