@@ -46,6 +46,30 @@ async def test_phrasings_of_what_is_not_stored_find_nothing_strong(memory: Memor
     assert not any(not hit.ranked.weak for hit in answer.hits)
 
 
+@pytest.mark.parametrize(
+    ("query", "note", "also"),
+    [
+        (
+            "ERC-88213",
+            "Grant ERC-88213 pays for two postdocs.",
+            ["who funds the researchers", "money for young people"],
+        ),
+        ("what is ERC-88213?", "Grant ERC-88213 pays for two postdocs.", ["funding of the institute"]),
+        ("Mordechai", "Mordechai keeps the bees behind the chapel.", ["the man with the hives", "who does the honey"]),
+        ("Zwetschgendatschi", "Zwetschgendatschi takes 200 g of butter.", ["plum cake ingredients"]),
+    ],
+)
+async def test_what_has_the_rare_words_of_the_question_is_no_weaker_for_phrasings_that_leave_them_out(
+    memory: Memory, query: str, note: str, also: list[str]
+) -> None:
+    await keep(memory, note)
+    alone = (await ask(memory, query)).hits[0]
+    both = (await ask(memory, query, also=also)).hits[0]
+    assert (alone.note.content, both.note.content) == (note, note)
+    assert not alone.ranked.weak
+    assert both.ranked.relevance >= alone.ranked.relevance
+
+
 async def test_the_score_is_the_mean_of_what_each_phrasing_gives(memory: Memory) -> None:
     asked = ["which crane lifts steel?", "harbour crane for tonnes"]
     alone = [(await ask(memory, text)).hits[0] for text in asked]

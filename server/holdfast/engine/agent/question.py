@@ -2,7 +2,7 @@
 
 The asking agent is a language model, and can say a question in the words that a note may use. Each such phrasing is
 searched for like the question, and their scores are averaged. Nothing gets stronger than the mean makes it, so
-phrasings of a question about nothing stored do not make it confident.
+phrasings of a question about nothing stored do not make it confident; what has its own rare words gets no weaker.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
     """All that any phrasing found, with the mean of its scores and of its relevances, best first.
 
-    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance.
+    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. With
+    rare words of `first`, the question itself, it keeps at least its relevance there: a phrasing leaves names out.
     """
     if not others:
         return list(first)
@@ -130,10 +131,11 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
             by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
         )
         worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
+        own = scores[0].get(note_id)
+        worth = max(worth, own.relevance) if own is not None and own.terms is not None and own.terms.rare else worth
         found.append(item._replace(score=score, relevance=worth))
     found.sort(key=lambda item: item.candidate.id)
-    found.sort(key=lambda item: item.candidate.created, reverse=True)
-    found.sort(key=lambda item: item.score, reverse=True)
+    found.sort(key=lambda item: (item.score, item.candidate.created), reverse=True)
     return found
 
 
