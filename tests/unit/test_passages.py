@@ -70,6 +70,38 @@ def test_what_is_shown_holds_what_it_was_chosen_for(query: str, answer: str, mos
     assert answer in shown(diary, query, most)
 
 
+@pytest.mark.parametrize("most", [90, 120, 300])
+@pytest.mark.parametrize(
+    "query", ["KX-7741-B Puddlewick", "Puddlewick KX-7741-B", "where does Puddlewick keep KX-7741-B?"]
+)
+def test_telling_words_far_apart_are_both_shown(query: str, most: int) -> None:
+    for one, other in (("KX-7741-B", "Puddlewick"), ("Puddlewick", "KX-7741-B")):
+        text = f"# Log\n\n{FILLER * 20}Then {one} came.\n\n## Later\n\n{FILLER * 20}It was {other} again. {FILLER * 9}"
+        told = shown(text, query, most)
+        assert one in told
+        assert other in told
+        assert told.index(one) < told.index(other), "in the order of the note"
+        assert "## Later\n… It was" in told
+
+
+def test_a_word_that_is_everywhere_brings_no_second_place() -> None:
+    assert shown(LONG, "hook vessel ropes checked week", 200).count("…") == 2
+
+
+@pytest.mark.parametrize("most", [25, 40, 60])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{'rope and lamp and paint ' * 11} KX-7741-B {'rope and lamp ' * 200}",
+        f"{'канат и лампа и краска ' * 11} KX-7741-B {'канат и лампа ' * 200}",
+        f"{'繩索燈籠油漆' * 40}KX-7741-B{'繩索燈籠油漆' * 200}",
+        f"{'เชือกและโคมไฟ' * 18}KX-7741-B{'เชือกและโคมไฟ' * 200}",
+    ],
+)
+def test_of_a_sentence_that_is_too_long_the_part_is_shown_that_has_the_words(text: str, most: int) -> None:
+    assert "KX-7741-B" in shown(text, "KX-7741-B", most)
+
+
 def test_where_no_word_of_the_question_stands_the_beginning_is_shown() -> None:
     assert shown(LONG, "zanzibar").startswith("# Log")
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+from holdfast.model.identifiers import is_content
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import folded
 
@@ -256,7 +258,8 @@ _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
 _ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
 _NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
 _SENTENCE = re.compile(
-    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|[^\n]{{1,{_LONGEST}}})"
+    rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|"
+    rf"[^\n]{{1,{_LONGEST}}}(?=\s)|[^\n]{{1,{_LONGEST}}})"
 )
 _HEADING_AT = re.compile(r"\s*#{1,6} +\S")
 _MARKS = 8  # tokens for "…" before and after
@@ -264,6 +267,12 @@ _HEADING_SHARE = 4  # of the room, one part may be the heading
 _STEM_LOSS, _SHORTEST_STEM = 2, 4  # letters at a word's end that may differ
 _SAME = 1e-9  # sums of floats that differ by less are equal
 _NEVER_MORE = 16  # characters to a token
+_SECOND_SHARE, _MOST_OF_SECOND, _LEAST = (
+    3,
+    80,
+    16,
+)  # a second place has one part of the room, and no more tokens than so
+_FEW_SENTENCES = 2  # have a word for which a second place is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +289,8 @@ NOTHING: Final = Passage("")
 def passage(content: str, terms: Sequence[str], most: int) -> Passage:
     """What of a note has most of a question's words, on at most so many tokens; the whole note where it fits.
 
+    A telling word of the question that stands only far from there brings a second place, where it costs no other word.
+
     Args:
         content: the note.
         terms: the question's words, as `holdfast.model.words.query_terms` has them.
@@ -291,13 +302,59 @@ def passage(content: str, terms: Sequence[str], most: int) -> Passage:
     if len(text) < len(content):
         return passage(text, terms, most)
     sentences = [found.span() for found in _SENTENCE.finditer(text)]
-    first = _best(text, sentences, terms, most * _CHARACTERS)
-    heading = _heading_above(text, sentences, first)
+    said = _Said(text, sentences, _held(text, sentences, {_stem(term) for term in terms}))
+    first = _best(said, most * _CHARACTERS)
+    one = _piece(said, first, most)
+    pieces = _in_two(said, first, one, {_stem(term) for term in terms if is_content(term)}, most) or [one]
+    told = sum(piece.told for piece in pieces)
+    return Passage("\n".join(piece.text for piece in pieces), max(0, len(text) - told))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A text, where its sentences are, and which stems of a question's words each of them has."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    held: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A place of a text as it is shown: with marks and heading, how many characters it tells, and which stems."""
+
+    text: str
+    told: int
+    stems: frozenset[str]
+
+
+def _piece(said: _Said, first: int, most: int) -> _Piece:
+    """A text from a sentence on, with its heading."""
+    text = said.text
+    heading = _heading_above(text, said.spans, first)
     title = beginning(heading, most // _HEADING_SHARE)
     lead = (f"{title}\n" if title else "") + (f"{MORE} " if first else "")
-    body = _sentences(text, sentences[first:], most - (most_tokens(lead) if lead else 0) - _MARKS)
-    after = f" {MORE}" if body and sentences[first][0] + len(body) < len(text.rstrip()) else ""
-    return Passage(f"{lead}{body.strip()}{after}", max(0, len(text) - len(body.strip()) - len(heading)))
+    room = most - (most_tokens(lead) if lead else 0) - _MARKS
+    begin, end = _extent(text, said.spans[first:], said.held[first], room)
+    body = text[begin:end].strip()
+    lead = lead or (f"{MORE} " if begin else "")
+    after = f" {MORE}" if body and end < len(text) else ""
+    stems = {stem for each in said.held for stem in each}
+    return _Piece(f"{lead}{body}{after}", len(body) + len(heading), _stems_in(body, stems))
+
+
+def _in_two(said: _Said, first: int, one: _Piece, telling: set[str], most: int) -> list[_Piece] | None:
+    """What `one` tells and another place, for words that few sentences have; None where that tells no more of them."""
+    part = min(most // _SECOND_SHARE, _MOST_OF_SECOND)
+    counts = Counter(stem for each in said.held for stem in each)
+    missing = {stem for stem in telling - one.stems if 0 < counts[stem] <= _FEW_SENTENCES}
+    if not missing or part < _LEAST:
+        return None
+    other = replace(said, held=[[stem for stem in each if stem in missing] for each in said.held])
+    second = _best(other, part * _CHARACTERS)
+    pieces = {first: _piece(said, first, most - part - 1), second: _piece(other, second, part)}
+    gained, told = pieces[second].stems, pieces[first].stems | pieces[second].stems
+    return [pieces[place] for place in sorted(pieces)] if gained and one.stems & telling <= told else None
 
 
 def first_sentence(content: str, most: int) -> str:
@@ -307,29 +364,69 @@ def first_sentence(content: str, most: int) -> str:
     return beginning(line.strip(" \t\r\n#>*-") or line.strip(), most)
 
 
-def _sentences(text: str, spans: Sequence[tuple[int, int]], room: int) -> str:
-    """The first of these sentences that there is room for; of one that is too long its beginning."""
-    begin = end = spans[0][0]
-    spent = 0
-    for start, stop in spans:
+def _extent(text: str, spans: Sequence[tuple[int, int]], stems: Sequence[str], room: int) -> tuple[int, int]:
+    """From where to where the first of these sentences go that there is room for; of one that is too long a part."""
+    begin, end = spans[0]
+    spent = most_tokens(text[begin:end])
+    if spent > room:
+        return _part(text, begin, end, stems, max(room, 0))
+    for start, stop in spans[1:]:
         spent += most_tokens(text[start:stop])
         if spent > room:
             break
         end = stop
-    if end == begin:
-        return beginning(text[begin : spans[0][1]].lstrip(), max(room, 0)).removesuffix(MORE)
-    return text[begin:end]
+    return begin, end
 
 
-def _best(text: str, spans: Sequence[tuple[int, int]], terms: Sequence[str], length: int) -> int:
+def _part(text: str, begin: int, end: int, stems: Sequence[str], room: int) -> tuple[int, int]:
+    """The part of a long sentence that has most of what is asked for; the beginning where none has more than that."""
+    begin = end - len(text[begin:end].lstrip())
+    sentence = text[begin:end]
+    places = {_place(sentence, stem) for stem in stems}
+    starts = sorted(places | {_before(sentence, place, room // 2) for place in places})
+    parts = [(start, beginning(sentence[start:], room).removesuffix(MORE)) for start in (0, *starts)]
+    start, part = max(parts, key=lambda each: len(_stems_in(each[1], stems)))
+    return begin + start, begin + start + len(part)
+
+
+def _place(sentence: str, stem: str) -> int:
+    """Where a stem stands that a sentence has, at the last: its letters are compared as they are folded."""
+    low, high = 0, len(sentence)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if stem in folded(sentence[middle:]) else (low, middle - 1)
+    return low
+
+
+def _before(sentence: str, place: int, most: int) -> int:
+    """At most so many characters before a place, at the beginning of a word if there is one."""
+    start = max(0, place - most)
+    if start and (blank := re.search(r"\s", sentence[start - 1 : place])):
+        return start + blank.start()
+    while start < place and unicodedata.combining(sentence[start]):
+        start += 1
+    return start
+
+
+def _stems_in(text: str, stems: Iterable[str]) -> frozenset[str]:
+    said = folded(text)
+    return frozenset(stem for stem in stems if stem in said and _is_whole(stem, said))
+
+
+def _held(text: str, spans: Sequence[tuple[int, int]], wanted: Iterable[str]) -> list[list[str]]:
+    """For each sentence which of these stems it has."""
+    plain = text.lower() if text.isascii() else ""  # as it is folded, with every letter in its place
+    said = [plain[a:b] if plain else folded(text[a:b]) for a, b in spans]
+    stems = [stem for stem in wanted if not plain or stem in plain]
+    return [[stem for stem in stems if stem in each and _is_whole(stem, each)] for each in said]
+
+
+def _best(said: _Said, length: int) -> int:
     """The sentence to begin with: from there on the most of what is asked for stands within so many characters.
 
     A word counts by how few sentences have it. Of equal places that whose first sentence has the most of it.
     """
-    plain = text.lower() if text.isascii() else ""  # as it is folded, with every letter in its place
-    said = [plain[a:b] if plain else folded(text[a:b]) for a, b in spans]
-    stems = [stem for stem in {_stem(term) for term in terms} if not plain or stem in plain]
-    held = [[stem for stem in stems if stem in each and _is_whole(stem, each)] for each in said]
+    spans, held = said.spans, said.held
     counts = Counter(stem for each in held for stem in each)
     worth = {stem: 1.0 / count for stem, count in counts.items()}
     within: Counter[str] = Counter()
