@@ -8,6 +8,7 @@ from dataclasses import replace
 from secrets import randbits
 from statistics import mean
 
+import pytest
 from rs_bpe import openai
 
 from holdfast.engine.agent.answer import Hit
@@ -15,7 +16,7 @@ from holdfast.engine.agent.matters import bare
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
 from holdfast.model.note import RANDOM_BITS, Note, note_id
-from holdfast.model.passages import Passage, budget_of
+from holdfast.model.passages import Passage, budget_of, passage
 from holdfast.model.ranking import Ranked
 from holdfast.tools import render
 from holdfast.tools.fitting import new_mark
@@ -217,3 +218,34 @@ async def test_a_small_budget_still_shows_a_program_what_was_found_first(agent: 
         assert hit["id"] == note["id"]
         assert hit["content"].startswith("INC-48813 was caused by an expired certificate on the")
         assert answer["omitted"] == {"count": 0, "ids": []}
+
+
+def hit_of(content: str, *terms: str) -> Hit:
+    day = "2026-03-01T00:00:00Z"
+    note = Note("mem_01aaaaaaaaaaaaaa", content[:40], content, day, day)
+    return Hit(note, Ranked(bare(note), 0.5, 0.9), shown=passage(content, terms, 500), terms=terms)
+
+
+@pytest.mark.parametrize("filler", [FILLER, "Контора ведёт список судов. ", "繩索每週檢查一次。", "เชือกและโคมไฟในห้อง "])
+@pytest.mark.parametrize("budget", [300, 400, 500, 600, 800])
+def test_where_a_passage_has_no_room_a_shorter_one_with_the_same_words_is_shown(filler: str, budget: int) -> None:
+    caller = Caller("harbour", "here", "test")
+    hit = hit_of(f"{filler * 60}The lock is KX-7741. {filler * 60}", "kx", "7741")
+    found = Recalled((hit,), (), (), budget_of(budget), None, None, "evt_1", ("A notice that takes its room. " * 6,))
+    text, shape = render.text_of(found, caller), render.structured_of(found, caller)
+    assert "KX-7741" in text
+    assert "KX-7741" in shape["results"][0]["content"]
+    assert TOKENIZER.count(text) <= budget
+    assert TOKENIZER.count(json.dumps(shape, ensure_ascii=False, separators=(",", ":"))) <= budget
+
+
+def test_in_the_smallest_budget_a_program_is_told_the_first_note_before_all_else() -> None:
+    caller = Caller("harbour", "where the server was started", "test")
+    hit = hit_of("The lock of the north gate is opened with the key KX-7741 at seven.", "kx", "7741")
+    event = "evt_01m7zajwtv65zmnk"
+    found = Recalled((hit,), (), (), budget_of(150), None, None, event, ())
+    shape = render.structured_of(found, caller)
+    assert [each["id"] for each in shape["results"]] == [hit.note.id]
+    assert TOKENIZER.count(json.dumps(shape, ensure_ascii=False, separators=(",", ":"))) <= 150
+    assert render.structured_of(replace(found, budget=budget_of(1)), caller)["event_id"] == event
+    assert render.structured_of(replace(found, hits=()), caller)["event_id"] == event

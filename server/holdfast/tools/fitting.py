@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from holdfast.model.note import Note, title_of
+from holdfast.model.passages import Passage, first_sentence, passage
 from holdfast.model.tokens import beginning, most_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from holdfast.engine.presence.entries import Section
 
 LONGEST_NAME = 200
@@ -97,6 +97,40 @@ def short(text: str, most: int, lead: str = "") -> str:
     """Stored text as one line of at most so many tokens."""
     line = beginning(on_one_line(text, 16 * most), most)
     return f"{lead}{line}" if line else ""
+
+
+LINE_TOKENS: Final = 25  # of a title or a sentence that stands for a note
+FEWEST_SHOWN: Final = 16  # tokens of a text that is cut for want of room: fewer say less than a note's own line
+_CUT_SHARES: Final = (1.03, 1.1, 1.5, 2.5)  # of the room, in turn: a text costs more as JSON, and beside other lines
+
+
+def cuts(shown: Passage, terms: Sequence[str], most: int) -> Iterator[Passage]:
+    """Less and less of what is shown of a note, around the words by which it was chosen."""
+    for room in (int(most / share) for share in _CUT_SHARES):
+        less = passage(shown.text, terms, room) if room >= FEWEST_SHOWN else shown
+        if less.cut:
+            yield Passage(less.text, shown.cut + less.cut)
+
+
+def retired_line(note: Note) -> str:
+    """Since when a note is out of date, why, and which note holds now; empty for a current one."""
+    if not note.is_outdated:
+        return ""
+    since = f" since {note.valid_until[:10]}" if note.valid_until else ""
+    because = f": {short(note.outdated_reason, LINE_TOKENS * 2)}" if note.outdated_reason else ""
+    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else ""
+    return f"OUTDATED{since}{because}{now}"
+
+
+def own_title(note: Note) -> str:
+    """A title, where the text that stands below does not begin with it."""
+    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
+
+
+def line_of(note: Note) -> str:
+    """What stands for a note on one line: its own title, or what it begins with."""
+    own = own_title(note)
+    return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
 
 
 def fitting_notices(notices: Sequence[str], most: int = NOTICES_TOKENS) -> list[str]:

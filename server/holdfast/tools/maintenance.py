@@ -22,8 +22,7 @@ from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
-from holdfast.tools.fitting import LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.render import LINE_TOKENS
+from holdfast.tools.fitting import LINE_TOKENS, LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
 from holdfast.tools.results import ADDS, filled, tool
 
 LONGEST_TITLE = 60

@@ -37,16 +37,19 @@ from holdfast.model.words import floored
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
+    LINE_TOKENS,
     LONGEST_NOTICE,
     Room,
     fenced,
     fitting_notices,
+    line_of,
     named,
     new_mark,
     notice_lines,
+    retired_line,
     trust_rule,
 )
-from holdfast.tools.render import LINE_TOKENS, line_of, retired_line, undo_hint
+from holdfast.tools.render import undo_hint
 from holdfast.tools.results import MAKES, READS, NowResult, schema_of, tool
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object

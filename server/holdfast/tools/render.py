@@ -22,20 +22,25 @@ from holdfast.engine.agent.question import Listing
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
-from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note, title_of
-from holdfast.model.passages import first_sentence
+from holdfast.model.note import GLOBAL_SPACE, SHOWN, Note
+from holdfast.model.passages import NOTHING, first_sentence
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted, floored
 from holdfast.tools.fitting import (
+    LINE_TOKENS,
     NOTICES_SHARE,
     Room,
+    cuts,
     fenced,
     fitting_notices,
     json_tokens,
+    line_of,
     named,
     new_mark,
     notice_lines,
     on_one_line,
+    own_title,
+    retired_line,
     short,
     trust_rule,
 )
@@ -44,12 +49,11 @@ if TYPE_CHECKING:
     from holdfast.tools import results
 
 MOST_WEAK = 3  # weak hits that the text shows; the others are named
-LINE_TOKENS = 25  # of a title or a sentence that stands for a note
 DOUBTFUL_TOKENS = 20  # of one that stands for a weak hit in the structure, where a hit costs more beside it
 MOST_RELATED = 3  # neighbours that the text shows
 TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
 DETAILED_TOKENS = 900  # of all hits, up to which everything is told of each in the structure
-FEWEST_SHOWN = 40  # characters of a text that is cut for want of room: fewer say less than the note's own line
+AS_LINE = 9  # characters by which a passage is known to begin as the note does
 DIGITS = 4  # of a number in the structure, as memory_recall has them
 NAME_TOKENS = 22  # of an id
 TENSIONS_SHARE = 3  # of the room that is left, one part at most is contradictions
@@ -85,7 +89,16 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
 
 
 def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
-    """The answer as a program reads it, and some models too."""
+    """The answer as a program reads it, and some models too: where room is short a note comes before all else."""
+    whole = _structured(outcome, caller)
+    if whole["results"] or not outcome.hits:
+        return whole
+    bare = replace(outcome, event_id="", after=None, before=None, given=(None, None), notices=())
+    little = _structured(bare, replace(caller, space=None, space_from=""))
+    return little if little["results"] else whole
+
+
+def _structured(outcome: Recalled, caller: Caller) -> results.RecallResult:
     room = Room(outcome.budget.structured)
     frame = _frame(outcome, caller)
     room.need_json(frame)
@@ -180,21 +193,6 @@ def _list_heading(outcome: Recalled, listing: Listing) -> str:
     return f"{listing.described}; {shown}{onwards}."
 
 
-def retired_line(note: Note) -> str:
-    """Since when a note is out of date, why, and which note holds now; empty for a current one."""
-    if not note.is_outdated:
-        return ""
-    since = f" since {note.valid_until[:10]}" if note.valid_until else ""
-    because = f": {short(note.outdated_reason, LINE_TOKENS * 2)}" if note.outdated_reason else ""
-    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else ""
-    return f"OUTDATED{since}{because}{now}"
-
-
-def own_title(note: Note) -> str:
-    """A title, where the text that stands below does not begin with it."""
-    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
-
-
 def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple[list[tuple[Hit, str]], list[Hit]]:
     """The hits that are shown, each with its lines, and those that are not: strong ones first, then a few weak ones."""
     shown: list[tuple[Hit, str]] = []
@@ -202,14 +200,24 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
     is_roomy = most_tokens("\n".join(_whole(hit, caller, mark) for hit in hits if hit.listed)) <= room.left
     strong, weak = ([hit for hit in hits if hit.ranked.weak is doubtful] for doubtful in (False, True))
     for hit in [*strong, *weak[:MOST_WEAK]]:
-        forms = (_line,) if hit.ranked.weak or (hit.listed and not is_roomy) else (_whole, _line)
-        texts = (form(hit, caller, mark) for form in forms)
-        text = None if left else next((text for text in texts if room.take(text)), None)
-        if text is None:
+        is_line = hit.ranked.weak or (hit.listed and not is_roomy)
+        fitting = None if left else next(_forms(hit, caller, mark, room, is_line=is_line), None)
+        if fitting is None:
             left.append(hit)
         else:
-            shown.append((hit, text))
+            shown.append(fitting)
     return shown, [*left, *weak[MOST_WEAK:]]
+
+
+def _forms(hit: Hit, caller: Caller, mark: str, room: Room, *, is_line: bool) -> Iterator[tuple[Hit, str]]:
+    """A hit as there is room for it: with its passage, with less of that, on one line."""
+    if not is_line:
+        bare = most_tokens(_whole(replace(hit, shown=NOTHING), caller, mark))
+        for shown in (hit.shown, *cuts(hit.shown, hit.terms, room.left - bare)):
+            if room.take(text := _whole(less := replace(hit, shown=shown), caller, mark)):
+                yield less, text
+    if room.take(text := _line(hit, caller, mark)):
+        yield hit, text
 
 
 def _whole(hit: Hit, caller: Caller, mark: str) -> str:
@@ -237,12 +245,6 @@ def earlier_line(earlier: Earlier, newer: Note) -> str:
         return f"until {earlier.note.valid_until[:10]}: {said} … ({earlier.note.id})"
     older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
     return f"earlier: {said} …, {older} ({earlier.note.id})"
-
-
-def line_of(note: Note) -> str:
-    """What stands for a note on one line: its own title, or what it begins with."""
-    own = own_title(note)
-    return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
 
 
 def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
@@ -353,8 +355,7 @@ def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
         shape["space"] = note.space
     if note.is_outdated:
         shape["outdated"] = True
-    remarks = filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))
-    if why := "; ".join(remarks):
+    if why := "; ".join(filter(None, (retired_line(note), beginning(hit.ranked.doubt, LINE_TOKENS)))):
         shape["why"] = why
     return _standing(hit, shape)
 
@@ -369,20 +370,19 @@ def _fitting(hit: Hit, shape: results.RecallHit, caller: Caller, room: Room) -> 
     """A hit with as much of it as there is room for; None where there is no room for anything."""
     if room.take_json(shape):
         return shape
+    least = _named_shape(hit)
     if "cut" not in shape and hit.ranked.weak:
-        named = _named_shape(hit)
-        return named if room.take_json(named) else None
+        return least if room.take_json(least) else None
     shape = _without_details(hit, hit_shape(hit))
     if room.take_json(shape):
         return shape
-    rest, whole = json_tokens({**shape, "content": "", "cut": 0}), shape["content"]
-    for share in (1.25, 2, 4):  # a text costs more as JSON
-        text = beginning(whole, int(max(0, room.left - rest) / share))
-        less: results.RecallHit = {**shape, "content": text, "cut": hit.shown.cut + len(whole) - len(text)}
-        if len(text) >= FEWEST_SHOWN and room.take_json(less):
-            return less
     line = _line_shape(hit, caller)
-    return line if room.take_json(line) else None
+    for rest in (shape, least):
+        for shown in cuts(hit.shown, hit.terms, room.left - json_tokens({**rest, "content": "", "cut": hit.shown.cut})):
+            less: results.RecallHit = {**rest, "content": shown.text, "cut": shown.cut}
+            if (rest is shape or shown.text[:AS_LINE] != line["content"][:AS_LINE]) and room.take_json(less):
+                return less
+    return next((each for each in (line, least) if room.take_json(each)), None)
 
 
 def _neighbour(item: Neighbour) -> results.RelatedNote:

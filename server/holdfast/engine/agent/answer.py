@@ -91,7 +91,8 @@ class Hit:
 
     `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
     that is after the time that is asked about; `belief` says how a belief stands, and is empty for others. With
-    `listed` it is on a list that was asked for, and its relevance says nothing.
+    `listed` it is on a list that was asked for, and its relevance says nothing. `terms` are the words by which `shown`
+    was chosen.
     """
 
     note: Note
@@ -101,6 +102,7 @@ class Hit:
     belief: str = ""
     shown: Passage = NOTHING
     listed: bool = False
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,8 +574,9 @@ def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> 
     strong = [hit.note.content for hit in hits if not hit.ranked.weak]
     most = most_of_each(strong, budget.passage, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong))
     rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
+    asked = tuple(terms[:MOST_TERMS])
     return tuple(
-        replace(hit, shown=passage(hit.note.content, terms[:MOST_TERMS], room))
+        replace(hit, shown=passage(hit.note.content, asked, room), terms=asked)
         for hit, room in zip(hits, rooms, strict=True)
     )
 
