@@ -13,6 +13,7 @@ Where nothing strong was found and the caller's own filters hide an answer, that
 from __future__ import annotations
 
 import difflib
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError, StorageErr
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
-from holdfast.model.identifiers import shows_another_language
+from holdfast.model.identifiers import shows_another_language, units_of
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.passages import Budget, budget_of
@@ -273,8 +274,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
             order = believed_first([(hit.note, hit.ranked) for hit in found.hits])
             found = replace(found, hits=tuple(found.hits[place] for place in order))
         hidden = hidden_notices(view, asking, found)
-        terms = query_terms(" ".join((*_texts(asking), asking.time.words if asking.time else "")))
-        found = replace(found, hits=with_passages(found.hits, terms, budget))
+        found = replace(found, hits=with_passages(found.hits, _looked_for(asking), budget))
         return found, [*hidden, *standing_notices(view, ports, asking.vector)]
 
     found, standing = await ports.index.read(read)
@@ -381,6 +381,14 @@ def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, s
 
 def _texts(asking: Asking) -> list[str]:
     return [asking.text, *(each.text for each in asking.also)]
+
+
+def _looked_for(asking: Asking) -> list[str]:
+    """The words that a passage is looked for by; of an identifier those of every spelling that a note may have."""
+    texts = _texts(asking)
+    spelt = [sorted(unit.terms) for text in texts for unit in units_of(text) if unit.kind == "identifier"]
+    words = query_terms(" ".join((*texts, asking.time.words if asking.time else "")))
+    return list(dict.fromkeys((*itertools.chain.from_iterable(spelt), *words)))
 
 
 def _subjects(view: IndexView, asking: Asking) -> list[list[str]]:
