@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
 from holdfast.engine.agent.answer import Hit, Neighbour
-from holdfast.engine.agent.browse import Connection, Node
+from holdfast.engine.agent.browse import Connection, Listing, Node
 from holdfast.engine.agent.feedback import Outdated, Rated
 from holdfast.engine.agent.matters import Earlier
-from holdfast.engine.agent.question import Listing
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller

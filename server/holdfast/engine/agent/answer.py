@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
+from holdfast.engine.agent.browse import Listed, Listing, listed
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
@@ -32,14 +33,11 @@ from holdfast.engine.agent.matters import (
 )
 from holdfast.engine.agent.question import (
     Asking,
-    Listed,
-    Listing,
     TimeWindow,
     anytime,
     averaged,
     hard_filter,
     lacking_of,
-    listed,
     outer,
     passes,
     persons,

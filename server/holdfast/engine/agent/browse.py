@@ -1,11 +1,12 @@
-"""Reading without a question: recall_node shows one note whole; notes, spaces and pages are read by name."""
+"""Reading without a search: recall_node shows one note whole; notes, spaces and pages by name; lists by time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
 from holdfast.engine.commit import load_current, resolve
 from holdfast.engine.commit import space as space_named
 from holdfast.engine.encoding import count_waiting
@@ -14,8 +15,10 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range
+from holdfast.model.intent import HAPPENS, Intent, is_recency
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, space_name
 from holdfast.model.passages import count_pages, page_at, passage
+from holdfast.model.ranking import Filter
 from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
 from holdfast.model.tokens import most_tokens
 from holdfast.model.words import counted
@@ -317,3 +320,177 @@ def _shown(note: Note, most: int) -> str:
     """A note's text, or what it begins with and how much more there is."""
     shown = passage(note.content, (), most)
     return f"{shown.text}\n({shown.cut:,} more characters: recall_node)" if shown.cut else note.content
+
+
+# --- lists that a question asks for ------------------------------------------------------------------
+
+MOST_PERSONAL, MOST_DUE = 200, 500
+_PLURALS = {"person": "people"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the notes of a list are some of: `total` notes, in words `described`; `elsewhere` are in other projects."""
+
+    total: int
+    offset: int
+    described: str
+    elsewhere: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The notes to show, or with `whole` all there are. With `searched` what the words find belongs to them too.
+
+    `window` is the time that they are from, where the question speaks of one; `lacking` are the types that were asked
+    for where none is from then, so that these are others.
+    """
+
+    ids: tuple[str, ...]
+    listing: Listing
+    whole: bool = False
+    searched: bool = False
+    window: TimeWindow | None = None
+    lacking: tuple[str, ...] = ()
+
+
+def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed | None:
+    """The list that is asked for; None where none is, or where there is nothing on it: then the words are searched."""
+    if asking.is_browsing:
+        return _by_time(view, asking.wanted, limit, offset)
+    intent = asking.intent
+    if intent is not None and intent.kind == "self":
+        return _personal(view, asking.wanted, offset, searched=bool(intent.topic) or intent.liking)
+    if intent is None and asking.open:
+        intent = Intent("list", timely=True)
+    if intent is None or intent.kind != "list":
+        return None
+    return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
+
+
+def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool) -> Listed | None:
+    """What is about the user, then their preferences, of whatever space."""
+    ids = view.personal(wanted.now, MOST_PERSONAL)
+    notes = view.notes(ids)
+    shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
+    if not shown:
+        return None
+    described = f"{counted(len(shown), 'note')} about the user and their preferences"
+    return Listed(tuple(shown), Listing(len(shown), offset, described), whole=True, searched=searched)
+
+
+def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offset: int) -> Listed | None:
+    """The list of an intent, of the current project where no other is named."""
+    window = _window_of_list(asking)
+    scopes = _scopes(view, asking, intent)
+    if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
+        return None
+    if intent.timely and window is None and not asking.wanted.types:
+        return None
+    wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags)
+    wished = intent.types or (HAPPENS if intent.over and window is not None else ())
+    kinds = [wished] if wished and not wanted.types else []
+    for types in [*kinds, *([()] if window is not None or not kinds else [])]:
+        typed = replace(wanted, types=types or wanted.types)
+        until = narrowed(typed, None, typed.now) if intent.over else typed
+        for timed, when in _timed(until, asking, window):
+            found = _in_scopes(view, timed, scopes, intent, limit, offset)
+            if found is not None:
+                return replace(found, window=when, lacking=intent.types if kinds and not types else ())
+    return None
+
+
+def _timed(wanted: Filter, asking: Asking, window: TimeWindow | None) -> Iterator[tuple[Filter, TimeWindow | None]]:
+    """The filter with the question's time, then with the one that it may have meant instead."""
+    if window is None:
+        yield wanted, None
+        return
+    yield narrowed(wanted, window.after, window.before), window
+    if (lapsed := asking.lapsed) is not None:
+        instead = TimeWindow(lapsed.after, lapsed.before, lapsed.words)
+        yield replace(narrowed(wanted, instead.after, instead.before), include_outdated=True), instead
+
+
+def _in_scopes(
+    view: IndexView, wanted: Filter, scopes: Sequence[tuple[str, ...]], intent: Intent, limit: int, offset: int
+) -> Listed | None:
+    """The list of the first of these groups of spaces that has one, with how much more the others have."""
+    for number, spaces in enumerate(scopes):
+        found = _list_in(view, replace(wanted, spaces=spaces), intent, limit, offset)
+        if found is not None:
+            others = 0 if number or len(scopes) == 1 else _count(view, wanted, intent) - found.listing.total
+            return replace(found, listing=replace(found.listing, elsewhere=others))
+    return None
+
+
+def _list_in(view: IndexView, wanted: Filter, intent: Intent, limit: int, offset: int) -> Listed | None:
+    if intent.due:
+        ids = _due(view, wanted)
+        described = _described(len(ids), wanted, "soonest")
+        return Listed(tuple(ids), Listing(len(ids), offset, described), whole=True, searched=True) if ids else None
+    today = wanted.now[:10]
+    coming = wanted.after is not None and wanted.after >= today and (wanted.before or "~")[:10] > today
+    found = _by_time(view, wanted, limit, offset, soonest=coming)
+    return found if found.listing.total else None
+
+
+def _by_time(view: IndexView, wanted: Filter, limit: int, offset: int, *, soonest: bool = False) -> Listed:
+    page = view.by_time(wanted, limit, offset, soonest=soonest)
+    described = _described(page.total, wanted, "soonest" if soonest else "newest")
+    return Listed(page.ids, Listing(page.total, offset, described))
+
+
+def _due(view: IndexView, wanted: Filter) -> list[str]:
+    """What is still to come: a note of today that has no time of its own is no such thing."""
+    ahead = narrowed(wanted, wanted.now, None)
+    if ahead.before is not None and ahead.before < wanted.now:
+        return []
+    ids = view.by_time(ahead, MOST_DUE, soonest=True).ids
+    notes = view.notes(ids)
+    return [note_id for note_id in ids if note_id in notes and notes[note_id].note.event_time is not None]
+
+
+def _count(view: IndexView, wanted: Filter, intent: Intent) -> int:
+    return len(_due(view, wanted)) if intent.due else view.by_time(wanted, 0).total
+
+
+def _window_of_list(asking: Asking) -> TimeWindow | None:
+    return None if _is_latest(asking) else asking.window
+
+
+def _is_latest(asking: Asking) -> bool:
+    """Whether its words of time only say that what is latest comes first."""
+    return asking.time is not None and is_recency(asking.time.words)
+
+
+def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, ...]] | None:
+    """The spaces to list, one after the other until one has notes; None where a space is named that there is not."""
+    given = asking.wanted.spaces
+    if given and not intent.place:
+        return [given]
+    if intent.place:
+        known = set(given or view.spaces())
+        named = [name for name in _spellings(intent.place) if name in known]
+        return [(named[0],)] if named else None
+    space = asking.question.space
+    if space is None or intent.everywhere:
+        return [()]
+    return [(space,)] if intent.here else [(space, GLOBAL_SPACE), ()]
+
+
+def _spellings(words: Sequence[str]) -> list[str]:
+    """How a space may be written that these words name."""
+    try:
+        return [space_name(sign.join(words)) for sign in ("-", "_", ".", "")]
+    except ValueError:
+        return []
+
+
+def _described(total: int, wanted: Filter, order: str) -> str:
+    """As in "17 decisions in tollgate, newest first"."""
+    kind = wanted.types[0] if len(wanted.types) == 1 else "note"
+    where = f" in {' and '.join(wanted.spaces)}" if wanted.spaces else ""
+    tagged = f" tagged {' or '.join(wanted.tags)}" if wanted.tags else ""
+    tier = f"{' or '.join(wanted.tiers)} " if wanted.tiers else ""
+    number = counted(total, f"{tier}{kind}", f"{tier}{_PLURALS.get(kind, kind + 's')}")
+    return f"{number}{where}{tagged}, {order} first"

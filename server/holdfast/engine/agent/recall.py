@@ -29,9 +29,9 @@ from holdfast.engine.agent.answer import (
     answer,
     with_passages,
 )
+from holdfast.engine.agent.browse import Listing
 from holdfast.engine.agent.question import (
     Asking,
-    Listing,
     TimeWindow,
     browsing,
     checked_phrasings,
