@@ -123,7 +123,10 @@ COMING = _pattern(
     r"qu'est[- ]ce qui (?:m'attend|nous attend|arrive|vient|est prévu)|qu'y a-t-il (?:de prévu|à venir)|"
     r"qué (?:viene|se viene|hay|tengo|tenemos|me espera|nos espera)"
     r"(?: ahora| próximamente| por delante| pendiente| después| en (?:la agenda|el calendario))|"
-    r"(?:qué (?:me|nos) espera|agenda|calendario|próximamente)"
+    r"(?:qué (?:me|nos) espera|agenda|calendario|próximamente)|qué (?:vencen?|caducan?|toca|hay que hacer)|"
+    r"qu'est[- ]ce (?:qui (?:est dû|échoit|arrive à échéance)|qu'il y a(?: de prévu)?)|was steht an|"
+    r"(?:che |cosa |che cosa )(?:c'è|ci aspetta|scade|abbiamo)(?: in (?:programma|agenda))?|"
+    r"o que (?:há|temos|tenho|vence|está previsto)(?: (?:para|na agenda))?"
 )
 DECIDE = _words("decide agree")
 ABOUT = _words("about regarding concerning on über zu bezüglich concernant sobre acerca su")

@@ -93,7 +93,7 @@ _OPEN_ENGLISH = frozenset(  # of questions that ask for whatever there is
     events news new update updates change changed changes decide decided decision decisions learn learned learnt
     lesson lessons note noted notes memory memories remember remembered store stored save saved record recorded write
     wrote written say said tell told talk talked discuss discussed discussion work worked working done made make
-    progress status summary summarise summarize list show give find recall know known like stand""".split()  # noqa: SIM905
+    progress happens status summary summarise summarize list show give find recall know known like stand""".split()  # noqa: SIM905
 )
 _OPEN_ELSEWHERE = (  # the same of German, French, Spanish
     "passiert gemacht geschehen entschieden besprochen neues wurde haben wir ist was hat",

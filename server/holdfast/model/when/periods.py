@@ -50,7 +50,8 @@ Rule = Callable[[re.Match[str], date], FoundPeriod | None]
 
 _MONTH = say.any_of(say.MONTHS)
 _EITHER_MONTH = rf"{_MONTH}|{say.any_of(say.SHORT_MONTHS)}"
-_OF = r"(?:of|de|del|,)?"
+_OF = r"(?:of|de|del|di|,)?"
+_MONTHS_OF_A_YEAR = 12
 _FIRST_YEAR = 1970  # a smaller number is a number
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _BY_YEAR = rf"(?:\s*{_OF}\s*{_YEAR}(?![\w-]))?"
@@ -95,8 +96,8 @@ def _iso_date(match: re.Match[str], _: date) -> FoundPeriod:
 
 
 def _iso_month(match: re.Match[str], _: date) -> FoundPeriod | None:
-    month = int(match["m"])
-    return FoundPeriod(spans.months_from(int(match["y"]), month, 1), "month") if 1 <= month <= 12 else None  # noqa: PLR2004
+    year, month = int(match["y"]), int(match["m"])
+    return FoundPeriod(spans.months_from(year, month, 1), "month") if 1 <= month <= _MONTHS_OF_A_YEAR else None
 
 
 def _iso_week(match: re.Match[str], _: date) -> FoundPeriod:
@@ -121,6 +122,17 @@ def _month_day(match: re.Match[str], today: date) -> FoundPeriod:
         return Span(begin.first, end.last) if begin and end and first <= last else None
 
     return _yearly(match, today, "day", days_of)
+
+
+def _day_of_month(match: re.Match[str], today: date) -> FoundPeriod | None:
+    """As in "12.12.", and "24/12" where one of both can be no month, or both are the same."""
+    if match["one"]:
+        day, month = sorted((int(match["one"]), int(match["two"])), reverse=True)
+        if day != month and (day <= _MONTHS_OF_A_YEAR or match[0] == "24/7"):
+            return None
+    else:
+        day, month = int(match["day"]), int(match["month"])
+    return _yearly(match, today, "day", partial(spans.one_day, month=month, day=day), bare=True)
 
 
 def _ordinal_day(match: re.Match[str], today: date) -> FoundPeriod:
@@ -214,40 +226,25 @@ def is_over(text: str) -> bool:
     return _OVER.search(text) is not None
 
 
-def count_of(text: str) -> tuple[int, int]:
-    """The least and the most that a count means: "two" is (2, 2), "a few" is (2, 6)."""
-    if text in say.UNCERTAIN:
-        return say.UNCERTAIN[text]
-    number = int(text) if text.isdecimal() else say.NUMBERS[text]
-    return number, number
-
-
-def distance(unit: str, least: int, most: int, day: date) -> Span:
-    """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
-    days = {"hour": least // 24, "weekend": 7 * least}.get(unit, spans.UNIT_DAYS[unit] * least)
-    slack = max({"hour": 0, "day": 1}.get(unit, spans.UNIT_DAYS[unit] // 2), abs(days) // 6)
-    stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
-    scale = 24 if unit == "hour" else 1
-    return spans.widened(Span(spans.back(stride, day, most // scale), spans.back(stride, day, least // scale)), slack)
-
-
 _HOW_LONG = re.compile(
     r"\bhow (?:many|much|long|often|far)\b|\b(?:twice|times)\b|\bwie ?(?:viele?|lange|oft)\b|\bcu[aá]nt|\bcombien\b"
 )
+_IS_DUE = re.compile(r"\b(?:due|coming up|planned|fällig|steht .*\ban\b|prévue?s?|vencen?|scade)\b")
 
 
 def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "what is on in two weeks?"; "what did we do in two weeks?" and "how many in two weeks" tell how long."""
-    unit, (least, most) = say.UNITS[match["unit"]], count_of(match["count"])
-    if unit == "hour" or most == 1 or is_over(match.string) or _HOW_LONG.search(match.string):
+    unit, (least, most) = say.UNITS[match["unit"]], spans.count_of(match["count"])
+    is_span = _HOW_LONG.search(match.string) or (most == 1 and not _IS_DUE.search(match.string))
+    if unit == "hour" or is_over(match.string) or is_span:
         return None
-    wide = spans.joined(distance(unit, -least, -least, today), distance(unit, -most, -most, today))
+    wide = spans.joined(spans.distance(unit, -least, -least, today), spans.distance(unit, -most, -most, today))
     return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "in a while", 1)
 
 
 def _ago(match: re.Match[str], today: date) -> FoundPeriod:
-    least, most = count_of(match["count"])
-    wide = distance(say.UNITS[match["unit"]], least, most, today)
+    least, most = spans.count_of(match["count"])
+    wide = spans.distance(say.UNITS[match["unit"]], least, most, today)
     sure = least == most and say.UNITS[match["unit"]] in ("hour", "day", "week")
     return FoundPeriod(
         Span(wide.first, wide.last and min(wide.last, today)), "ago" if sure else "about", int(least == most)
@@ -257,7 +254,7 @@ def _ago(match: re.Match[str], today: date) -> FoundPeriod:
 def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
     if match["count"] in ("a", "an"):  # "how long does it last an hour"
         return None
-    _, most = count_of(match["count"])
+    _, most = spans.count_of(match["count"])
     unit = say.UNITS[match["unit"]]
     if match.groupdict().get("next"):
         return None if unit == "hour" else FoundPeriod(Span(today, spans.back(unit, today, -most)), "coming", 1)
@@ -283,7 +280,7 @@ def _numbered_week(match: re.Match[str], today: date) -> FoundPeriod:
 
 def _weekdays_ago(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "two Thursdays ago": the last one before today is one."""
-    count, most = count_of(match["count"])
+    count, most = spans.count_of(match["count"])
     if count != most:
         return None
     day = spans.shift(_last_weekday(match["weekday"], today), -7 * (count - 1))
@@ -330,6 +327,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"(?P<y>\d{4})([-/])(?P<m>\d\d)\2(?P<d>\d\d)", _iso_date),
     _rule(r"(?P<y>\d{4})-?w(?P<w>\d\d)", _iso_week),
     _rule(r"(?P<one>\d{1,2})(?P<by>[/.])(?P<two>\d{1,2})(?P=by)(?P<y>\d{4})", _slashed),
+    _rule(r"(?P<one>\d{1,2})/(?P<two>\d{1,2})|(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?!\d)", _day_of_month),
     _rule(r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)", _iso_month),
     _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{_MONTH}){_BY_YEAR}", _ordinal_day),
     _rule(
@@ -360,7 +358,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(say.TOMORROW, _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
-        rf"(?:the )?past )?(?(rolling)|(?:the )?{_QUALIFIER} )(?P<unit>{_UNIT})",
+        rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le )?{_QUALIFIER} )(?P<unit>{_UNIT})",
         _unit,
     ),
     _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND}|(?P<next>{say.NEXT_BEHIND}))", _unit_behind),
@@ -380,7 +378,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?:dans |en )?{_THE}{_COUNT} {_LASTS_OR_NEXTS_BEHIND} (?P<unit>{_UNIT})", _rolling),
     _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
     _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
-    _rule(rf"(?:in|dans|en|dentro de) {_COUNT} (?P<unit>{_UNIT})(?: time)?", _ahead),
+    _rule(rf"(?:in|dans|en|dentro de|daqui a|tra|fra) {_COUNT} (?P<unit>{_UNIT})(?: time)?", _ahead),
     _rule(rf"{_COUNT} (?P<weekday>{say.any_of(say.WEEKDAYS)})s? ago", _weekdays_ago),
     _rule(
         rf"(?P<weekday>{say.any_of(say.WEEKDAYS)}) (?:of |in |der |in der |de )?(?:the |la )?(?:{_QUALIFIER} "
@@ -426,7 +424,7 @@ class PeriodPhrase:
     relation: str = "during"
 
 
-_ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |l'|last |this |next )?"
+_ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |il |o |l'|last |this |next )?"
 _LEAD = re.compile(
     rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{say.any_of(say.RELATIONS)}) {_ARTICLE}$"
 )
@@ -449,6 +447,9 @@ _YEAR_ENDS = re.compile(
     r"\s*(?:$|[?.!,;:)]|'s\b|(?:we|i|you|they|he|she|it|the|a|our|my|what|which|who|how|why|when|where|did|was|were|is|"
     r"are|and|or|to|for|on|at|with|by|about|from|until|vs|but|that|as|has|had|have|compared|before|after|through)\b)"
 )
+_DAY_LEADS = frozenset(
+    "on am le el il before by until till since vor bis seit nach avant hasta after".split()  # noqa: SIM905
+) | {"bis zum", "antes del", "prima del", "antes do"}
 _YEAR_LEADS = frozenset({"in", "during", "throughout", "from", "im", "en", "within"})
 _JOINS = {"to", "until", "till", "through", "-", "bis", "hasta", "au", "a", "à", "al"}
 _PAIRS = {"and", "or", "und", "y", "et", "&"}
@@ -533,6 +534,8 @@ def _named_thing(before: str, period: Period) -> bool:
 
 def _is_time(text: str, period: Period, lead: str | None, *, part: bool) -> bool:
     match period.kind:
+        case "day" if period.bare:
+            return lead in _DAY_LEADS
         case "year" if period.bare:
             related = lead and (lead in _YEAR_LEADS or say.RELATIONS[lead] != "during")
             return bool(part or related) and bool(_YEAR_ENDS.match(text, period.end))
@@ -542,9 +545,7 @@ def _is_time(text: str, period: Period, lead: str | None, *, part: bool) -> bool
             return bool(lead)
         case kind if kind.startswith("the "):
             return part
-        case "quarter":
-            return True
-    return part or not period.bare or bool(lead)
+    return part or not period.bare or bool(lead) or period.kind == "quarter"
 
 
 def _is_mention(text: str, period: Period) -> bool:
@@ -559,7 +560,7 @@ def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
     anchor = period.span.first if match["side"] == "before" else period.span.last
     if anchor is None:
         return None
-    least, most = count_of(match["count"] or "a")
+    least, most = spans.count_of(match["count"] or "a")
     sign = 1 if match["side"] == "before" else -1
     nearest, furthest = sorted((sign * least, sign * most))
     if match["count"] in (None, "a"):
@@ -567,7 +568,7 @@ def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
         far, near = spans.shift(anchor, -sign * days), spans.shift(anchor, -sign)
         span = Span(min(far, near), max(far, near))
     else:
-        span = distance(match["unit"], nearest, furthest, anchor)
+        span = spans.distance(match["unit"], nearest, furthest, anchor)
     return PeriodPhrase(match.start(), period.end, span, span, "offset", period.rank)
 
 

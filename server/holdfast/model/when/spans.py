@@ -97,6 +97,23 @@ def back(unit: str, day: date, count: int) -> date:
     return shift(day, -count * UNIT_DAYS[unit])
 
 
+def count_of(text: str) -> tuple[int, int]:
+    """The least and the most that a count means: "two" is (2, 2), "a few" is (2, 6)."""
+    if text in UNCERTAIN:
+        return UNCERTAIN[text]
+    number = int(text) if text.isdecimal() else NUMBERS[text]
+    return number, number
+
+
+def distance(unit: str, least: int, most: int, day: date) -> Span:
+    """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
+    days = {"hour": least // 24, "weekend": 7 * least}.get(unit, UNIT_DAYS[unit] * least)
+    slack = max({"hour": 0, "day": 1}.get(unit, UNIT_DAYS[unit] // 2), abs(days) // 6)
+    stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
+    scale = 24 if unit == "hour" else 1
+    return widened(Span(back(stride, day, most // scale), back(stride, day, least // scale)), slack)
+
+
 def widened(span: Span, days: int) -> Span:
     return Span(span.first and shift(span.first, -days), span.last and shift(span.last, days))
 
@@ -144,6 +161,31 @@ def joined(one: Span, other: Span) -> Span:
     return replace(one, last=other.last)
 
 
+def named(span: Span, *, years: bool = True) -> str:
+    """Days as a person would say them: "March 2026", "3 to 9 March 2026", "up to 9 March 2026"."""
+    first, last = span.first, span.last
+    if first is None or last is None:
+        return f"since {_day(first, years)}" if first else f"up to {_day(last, years)}" if last else ""
+    if first.day == 1 and shift(last, 1).day == 1:
+        if (first.month, last.month, first.year) == (1, 12, last.year) and years:
+            return str(first.year)
+        said = [f"{_month_name(day)} {day.year}" if years else _month_name(day) for day in (first, last)]
+        return said[0] if said[0] == said[1] else " to ".join(said)
+    if first == last:
+        return _day(first, years)
+    alike = (first.year, first.month) == (last.year, last.month)
+    begin = str(first.day) if alike else _day(first, years and first.year != last.year)
+    return f"{begin} to {_day(last, years)}"
+
+
+def _day(day: date, years: bool) -> str:
+    return f"{day.day} {_month_name(day)}" + (f" {day.year}" if years else "")
+
+
+def _month_name(day: date) -> str:
+    return list(MONTHS)[day.month - 1].capitalize()
+
+
 def instants(span: Span, zone: tzinfo) -> tuple[str | None, str | None]:
     """The first and the last second of the span in `zone`, as canonical instants; a day may have 23 or 25 hours."""
     after = None if span.first is None else instant(_midnight(span.first, zone))
@@ -170,6 +212,8 @@ MONTHS: dict[str, int] = {
         "januar februar märz april mai juni juli august september oktober november dezember",
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
     )
     for number, name in enumerate(names.split(), 1)
 }
@@ -187,6 +231,8 @@ WEEKDAYS: dict[str, int] = {
         "montag dienstag mittwoch donnerstag freitag samstag sonntag",
         "lundi mardi mercredi jeudi vendredi samedi dimanche",
         "lunes martes miércoles jueves viernes sábado domingo",
+        "lunedì martedì mercoledì giovedì venerdì sabato domenica",
+        "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo",
     )
     for number, name in enumerate(names.split())
 }
@@ -203,12 +249,12 @@ UNITS: dict[str, str] = {
     word: unit
     for unit, words in {
         "hour": "minute minutes hour hours stunde stunden heure heures hora horas",
-        "day": "day days tag tage tagen jour jours día días",
-        "week": "week weeks woche wochen semaine semaines semana semanas",
+        "day": "day days tag tage tagen jour jours día días giorno giorni dia dias",
+        "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane",
         "weekend": "weekend weekends wochenende week-end",
-        "month": "month months monat monate monaten mois mes meses",
+        "month": "month months monat monate monaten mois mes meses mese mesi mês",
         "quarter": "quarter quarters quartal trimestre",
-        "year": "year years jahr jahre jahren année années ans año años",
+        "year": "year years jahr jahre jahren année années ans año años anno anni ano anos",
     }.items()
     for word in words.split()
 }
@@ -220,6 +266,8 @@ NUMBERS: dict[str, int] = {
         "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
         "un deux trois quatre cinq six sept huit neuf dix onze douze",
         "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "un due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "um dois três quatro cinco seis sete oito nove dez onze doze", "uma duas",
         "a", "an", "eine", "einem", "einer", "une", "una",
     )
     for number, word in enumerate(words.split(), 1)
@@ -239,7 +287,8 @@ DAYS: dict[str, tuple[int, int]] = {
     "demain": (1, 1), "après-demain": (2, 2), "pasado mañana": (2, 2), "domani": (1, 1),
     "vorgestern": (-2, -2), "gestern": (-1, -1), "heute": (0, 0), "übermorgen": (2, 2),
     "avant-hier": (-2, -2), "hier soir": (-1, -1), "hier matin": (-1, -1), "aujourd'hui": (0, 0),
-    "anteayer": (-2, -2), "ayer": (-1, -1), "anoche": (-1, 0), "hoy": (0, 0),
+    "oggi": (0, 0), "ieri": (-1, -1), "dopodomani": (2, 2), "hoje": (0, 0), "ontem": (-1, -1), "amanhã": (1, 1),
+    "depois de amanhã": (2, 2), "anteayer": (-2, -2), "ayer": (-1, -1), "anoche": (-1, 0), "hoy": (0, 0),
 }  # fmt: skip
 
 # Vague words and the days around today that they most likely mean; None is open.
@@ -268,25 +317,27 @@ PARTS: dict[str, tuple[int, int]] = {
 }
 
 LAST = r"last|previous|letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?"
-THIS = r"this|current|diese[nrsm]?|cette|ce|esta|este"
-NEXT = r"next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?|próxim[oa]|prochaine?"
-NEXT_BEHIND = r"prochaine?|suivante?|próxim[oa]|que viene|entrante"
+THIS = r"this|current|diese[nrsm]?|cette|ce|esta|este|questa|questo"
+NEXT = r"next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?|próxim[oa]|prochaine?|prossim[oa]"
+NEXT_BEHIND = r"prochaine?|suivante?|próxim[oa]|que vi?ene|que vem|entrante|prossim[oa]"
 # "morgen" and "mañana" are mornings as well.
 TOMORROW = (
     r"(?<!am )(?<!guten )(?<!heute )(?<!jeden )(?<!diesen )(?<!gestern )morgen(?: früh)?|(?<!la )(?<!esta )mañana"
 )
-LAST_BEHIND = r"pasad[oa]|derni(?:er|ère)|passée?"
+LAST_BEHIND = r"pass?ad[oa]|scors[oa]|derni(?:er|ère)|passée?"
 
 # What a preposition makes of the period behind it: within it, everything up to it, everything from it on.
 RELATIONS: dict[str, str] = {
     word: relation
     for relation, words in {
-        "before": "before|prior to|vor|avant|antes de|antes del|avant le|avant la|bevor|avant qu|antes de que",
-        "after": "after|nach|après|después de|después del",
+        "before": "before|prior to|vor|avant|antes de|antes del|avant le|avant la|bevor|avant qu|antes de que|"
+        "antes da|antes do|prima di|prima del|prima della",
+        "after": "after|nach|après|después de|después del|dopo|depois de",
         "since": "since|ever since|starting|seit|depuis|desde",
-        "until": "until|till|up to|by|through|as of|bis|jusqu'en|jusqu'à|jusqu'au|hasta",
+        "until": "until|till|up to|by|through|as of|bis|bis zum|jusqu'en|jusqu'à|jusqu'au|hasta|"
+        "entro|fino a|fino al|até",
         "during": "in|on|of|at|from|for|during|throughout|over|within|around|about|im|am|in der|in den|während|en|au|"
-        "du|le|el|pendant|durante",
+        "du|le|el|pendant|durante|il|em|na|nella|nel",
     }.items()
     for word in words.split("|")
 }
@@ -327,6 +378,17 @@ PAST_VERBS = (
     r"added|removed|broke|went|said|told|made|got|wrote|discussed|agreed|found|worked|met|used|"
     r"ran|took|gave|chose|came|knew|began|drove|spoke|(?<=who )(?:(?!need|feed)\w{2,}ed|led|held|kept|paid|sent|built)|"
     r"war|waren|haben|hat|hatten?|wurden?|avons|avait|hemos|fue|hicimos"
+)
+
+# What asks for what is yet to be: duties and plans, and verbs in the future tense.
+DUE = (
+    r"will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should|"
+    r"wird|werden|wirst|werde|fällig\w*|geplant|(?:est|sont) due?s?|(?:est|sont) dûe?s?|échoi(?:t|ent)|prévue?s?|"
+    r"vencen?|vencem|caducan?|pendientes?|previst[oaie]s?|scad(?:e|ono|enze?)|va a|van a|vamos a|hay que"
+)
+FUTURE = (
+    r"\b(?:\w+(?:ar|er|ir|dr)(?:á|án)|\w+(?:ar|ir)emos|\w+(?:rà|ranno|rão))\b|"
+    r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
 )
 
 HELPING_VERBS = "have|has|haben|hat|avons|hemos"  # of these, those that may as well speak of what is or comes
