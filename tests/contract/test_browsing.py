@@ -456,7 +456,7 @@ async def test_where_nothing_of_the_type_is_from_then_other_notes_of_then_are_to
     await put(agent, "We go with plan 1.", 9, type="decision")
     other, agreed = await put(agent, "Parking is behind the bakery.", 200), await put(agent, "We agreed on oak.", 201)
     answer = await agent.recall("decisions in April")
-    assert answer.text.startswith("no decision; 2 notes in harbour and global, newest first.")
+    assert answer.text.startswith("no decision; 2 notes of April 2026 in harbour and global, newest first.")
     assert {hit["id"]: hit["weak"] for hit in answer["results"]} == {other: True, agreed: False}
     openly = await agent.recall("what did we decide in April?")
     assert not any(hit["weak"] for hit in openly["results"]), "it may be a decision all the same"
@@ -485,3 +485,103 @@ async def test_what_is_due_before_a_day_is_what_is_to_come_until_then(agent: Age
         answer = await agent.recall(query)
         assert answer.found == right, query
         assert "soonest first" in answer.text, query
+
+
+# --- days that a text names ------------------------------------------------------------------------
+
+
+async def told(agent: Agent, *texts: str) -> list[str]:
+    return [str((await agent.remember(text))["id"]) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("What's on 12 December?", "on 12 December"),
+        ("What's due on December 12th?", "on 12/12"),
+        ("What happens on 12 December?", "December 12th"),
+        ("what is on 2026-12-12?", "am 12. Dezember"),
+        ("what is on 12/12?", "2026-12-12"),
+        ("Was ist am 12. Dezember?", "am 12.12."),
+        ("was steht am 12.12. an?", "le 12 décembre"),
+        ("¿Qué hay el 12 de diciembre?", "il 12 dicembre"),
+        ("Qu'est-ce qu'il y a le 12 décembre ?", "el 12 de diciembre"),
+        ("Cosa c'è il 12 dicembre?", "from 11 to 13 December"),
+    ],
+)
+async def test_what_names_the_day_in_its_text_is_on_its_list_and_no_other_day_is(
+    agent: Agent, query: str, day: str
+) -> None:
+    (visit, *_) = await told(
+        agent,
+        f"Inspector: {day} at ten.",
+        "The VAT return is due on 11 December.",
+        "Staff parties are held on 24 December.",
+        "The hens lay two eggs in December.",
+        "12 of the hens were sold.",
+    )
+    dentist = await put(agent, "Dentist for Lena.", -38, type="event")
+    answer = await agent.recall(query)
+    assert set(answer.found) == {visit, dentist}
+    assert answer.text.startswith("2 notes of 12 December 2026 in harbour and global, soonest first.")
+    assert answer["total"] == 2
+
+
+async def test_what_is_due_is_told_in_order_also_where_only_the_text_says_when(agent: Agent) -> None:
+    (vat, fair, *_) = await told(
+        agent,
+        "The VAT return is due on 11 December.",
+        "The market is from 13 to 15 December.",
+        "Hay for the goats comes from the Moser farm.",
+        "The lease is due on 20 December.",
+        "The rent is due.",
+    )
+    first, last = await put(agent, "Hand in the plans.", -30), await put(agent, "Season nine launches.", -38)
+    answer = await agent.recall("What's due before 15 December?")
+    assert answer.found == [first, vat, last, fair]
+    assert answer.text.startswith("4 notes of 4 November to 14 December 2026 ")
+    assert answer["total"] == 4
+    assert (await agent.recall("what is coming up on 14 December?")).found == [fair]
+    again = await agent.recall("What's due before 15 December?", limit=3, offset=3)
+    assert (again.found, again["total"]) == ([fair], 4)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What is due in two weeks?",
+        "what is coming in two weeks?",
+        "anything in 14 days?",
+        "was steht in zwei Wochen an?",
+        "qu'est-ce qui est prévu dans deux semaines ?",
+        "¿Qué hay dentro de dos semanas?",
+    ],
+)
+async def test_what_is_on_in_so_many_weeks_is_a_list_of_the_days_around_then(agent: Agent, query: str) -> None:
+    right = await put(agent, "Renew the crane's licence.", -14)
+    await put(agent, "Season nine launches.", -3)
+    await told(agent, "The farrier comes every two weeks.")
+    assert (await agent.recall(query)).found == [right]
+
+
+async def test_the_number_of_a_list_is_that_of_all_its_notes(agent: Agent) -> None:
+    await told(agent, "The deadlines for the crane papers are in the calendar.")
+    await put(agent, "Renew the crane's licence.", -30)
+    answer = await agent.recall("Any deadlines?")
+    assert answer["total"] == 2
+    assert answer.text.startswith("2 notes in harbour and global, soonest first.")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("decisions in March", "1 decision of March 2026 in"),
+        ("decisions since 1 March", "1 decision since 1 March 2026 in"),
+        ("decisions in 2026", "1 decision of 2026 in"),
+        ("what did we decide on 4 March?", "1 decision of 4 March 2026 in"),
+        ("list all decisions", "1 decision in"),
+    ],
+)
+async def test_a_list_says_of_which_time_it_is(agent: Agent, query: str, said: str) -> None:
+    await put(agent, "We go with oak.", 245, type="decision")
+    assert (await agent.recall(query)).text.startswith(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.note import moment, read_instant
-from holdfast.model.when.questions import TimeReading, looking_ahead, outer_window, read_time, without_time
+from holdfast.model.when.questions import (
+    DaysAsked,
+    TimeReading,
+    looking_ahead,
+    outer_window,
+    read_time,
+    says_when,
+    without_time,
+)
 
 ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -38,6 +46,12 @@ def days(query: str, asked: datetime = ASKED) -> str:
         ("what deadlines are in March?", "2027-03-01..2027-03-31"),
         ("when will the report be published in March?", "2027-03-01..2027-03-31"),
         ("plans for the release in March", "2027-03-01..2027-03-31"),
+        ("¿Cuánto costará la sesión en marzo?", "2027-03-01..2027-03-31"),
+        ("Combien coûtera la séance en mars ?", "2027-03-01..2027-03-31"),
+        ("Was wird die Stunde im März kosten?", "2027-03-01..2027-03-31"),
+        ("Was ist im März fällig?", "2027-03-01..2027-03-31"),
+        ("¿Cuánto costó la sesión en marzo?", "2026-03-01..2026-03-31"),
+        ("Combien a coûté la séance en mars ?", "2026-03-01..2026-03-31"),
         ("what is due on 29 February", "2027-02-28..2027-02-28"),
         ("What should I know about the backups in October?", "2026-10-01..2026-10-31"),
         ("Which tasks are due that we decided in October?", "2026-10-01..2026-10-31"),
@@ -94,6 +108,11 @@ def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_comin
         ("what is due before Friday?", "2026-11-04T09:30:00Z..2026-11-05T23:59:59Z"),
         ("what do I have to finish before Monday?", "2026-11-04T09:30:00Z..2026-11-08T23:59:59Z"),
         ("was ist bis Freitag zu tun?", "2026-11-04T09:30:00Z..2026-11-06T23:59:59Z"),
+        ("was ist bis zum Freitag fällig?", "2026-11-04T09:30:00Z..2026-11-06T23:59:59Z"),
+        ("¿Qué vence antes del domingo?", "2026-11-04T09:30:00Z..2026-11-07T23:59:59Z"),
+        ("¿Qué vence hasta el domingo?", "2026-11-04T09:30:00Z..2026-11-08T23:59:59Z"),
+        ("Qu'est-ce qui est dû avant dimanche ?", "2026-11-04T09:30:00Z..2026-11-07T23:59:59Z"),
+        ("che cosa scade entro domenica?", "2026-11-04T09:30:00Z..2026-11-08T23:59:59Z"),
         ("what's due before 10 December?", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
         ("events until 10 December", "2026-11-04T09:30:00Z..2026-12-10T23:59:59Z"),
         ("citas antes del 10 de diciembre", "2026-11-04T09:30:00Z..2026-12-09T23:59:59Z"),
@@ -109,7 +128,9 @@ def test_a_month_that_comes_round_again_and_is_in_no_past_tense_may_be_the_comin
 def test_what_is_before_or_after_a_day_that_comes_begins_or_ends_with_what_is_to_come(query: str, window: str) -> None:
     found = read_time(query, ASKED.replace(hour=9, minute=30))
     assert found is not None
-    assert found.ahead is bool(re.search(r"due|have to|zu tun|deadlines", query)), "else the last one may be meant"
+    assert found.ahead is bool(re.search(r"due|have to|zu tun|deadlines|fällig|vence|dû|scade", query)), (
+        "else the last one may be meant"
+    )
     assert (found.coming is not None) is bool(re.search(r"^(?:events|citas|notes)", query))
     after, before = found.coming or (found.after, found.before)
     assert f"{after or ''}..{before or ''}" == window
@@ -148,6 +169,16 @@ def test_a_numbered_week_is_one_of_this_year_unless_what_happened_in_it_is_asked
     ("query", "window"),
     [
         ("was habe ich morgen?", "2026-11-05..2026-11-05"),
+        ("cosa c'è domani?", "2026-11-05..2026-11-05"),
+        ("o que há amanhã?", "2026-11-05..2026-11-05"),
+        ("la prossima settimana", "2026-11-09..2026-11-15"),
+        ("a próxima semana", "2026-11-09..2026-11-15"),
+        ("la settimana scorsa", "2026-10-26..2026-11-01"),
+        ("na semana passada", "2026-10-26..2026-11-01"),
+        ("il 3 novembre", "2026-11-03..2026-11-03"),
+        ("em outubro", "2026-10-01..2026-10-31"),
+        ("what was done on 24/10?", "2026-10-24..2026-10-24"),
+        ("was war am 3.11. los?", "2026-11-03..2026-11-03"),
         ("was habe ich morgen früh?", "2026-11-05..2026-11-05"),
         ("¿qué hay para mañana?", "2026-11-05..2026-11-05"),
         ("qu'est-ce que j'ai demain ?", "2026-11-05..2026-11-05"),
@@ -361,11 +392,52 @@ def test_the_commonest_of_german_french_and_spanish_are_read(query: str, window:
         *("rerun settlement for a few past days", "limit of exams in one week", "the exercises of week 2"),
         *("what is taught in week 10 of the course?", "wallbox kw 22", "is Anna coming two weeks after"),
         *("which till system do we use?", "how does the till software handle refunds", "who has the before photo?"),
+        *(
+            "is the shop open 24/7?",
+            "what is on 24/7?",
+            "what changed in 3.12?",
+            "what changed on 3.12",
+            "who is on 1/2?",
+        ),
         *("how does June like her coffee", "April said hello", "may this go out today?"),
     ],
 )
 def test_what_only_looks_like_time_is_left_alone(query: str) -> None:
     assert read_time(query, ASKED) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("The inspector comes on 12 December at ten.", "then"),
+        ("Closed from 10 to 14 December.", "then"),
+        ("Closed between 10 December and 3 January.", "then"),
+        ("The party is on 11 December. The inspector comes on 12 December.", "then"),
+        ("The agreed day is 12 December.", "then"),
+        ("The hens lay two eggs in December.", "around"),
+        ("The fair is open until 20 December.", "around"),
+        ("In winter the glue is in the cellar.", "around"),
+        ("Lena was born on 12 December 1985.", "around"),
+        ("The VAT return is due on 11 December.", "elsewhen"),
+        ("The prices of 12 January hold.", "elsewhen"),
+        ("The plumber comes on Friday.", "elsewhen"),
+        ("The farrier comes every six weeks.", None),
+        ("Customers pay in 30 days.", None),
+        ("12 of the hens were sold.", None),
+        ("We have used it since 2019.", None),
+    ],
+)
+def test_a_text_names_a_day_that_is_asked_about_or_a_time_around_it_or_others(text: str, says: str | None) -> None:
+    day = DaysAsked(date(2026, 12, 12), date(2026, 12, 12), openly=True)
+    found = says_when(text, ASKED.date(), day)
+    assert (found and found.says) == says
+
+
+def test_a_day_without_a_year_that_is_lately_over_is_not_the_next_one() -> None:
+    day = DaysAsked(date(2026, 12, 12), date(2026, 12, 12), openly=True)
+    told = says_when("The inspector was here on 12 December.", date(2025, 12, 15), day)
+    assert told is not None
+    assert told.says != "then"
 
 
 def test_a_month_named_without_a_preposition_only_leans() -> None:

@@ -39,6 +39,7 @@ from holdfast.model.identifiers import (
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
+from holdfast.model.when.questions import DaysAsked, other_days
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, relatives
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
@@ -299,6 +300,7 @@ class Sought:
     head: tuple[str, ...] = ()
     question: str = ""
     doing: str = ""
+    days: DaysAsked | None = None
 
     @property
     def only_siblings(self) -> bool:
@@ -347,6 +349,8 @@ def sought(query: str) -> Sought | None:
 
 def against(asked: Sought, note: Note) -> Doubt | None:
     """What speaks against a note that was found; of a long one what stands around the question's words is looked at."""
+    if asked.days and (days := other_days(note, asked.days)):
+        return Doubt(ANOTHER, days)
     if asked.only_siblings and not _may_name(asked, note):
         return None
     is_dated = note.type == "event" or note.event_time is not None  # then it tells when what it says was

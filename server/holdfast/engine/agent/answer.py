@@ -283,9 +283,8 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
         strong = {item.candidate.id: item for item in ranked if not item.weak}
         if asking.intent is None or not asking.intent.liking:
-            there, now = set(ids), asking.wanted.now
-            fitting = (end for end, item in strong.items() if not _is_due_elsewhen(item, now, lists.window))
-            found = {end: strong[end] for end in fitting if end not in there}
+            there = set(ids)
+            found = {end: item for end, item in strong.items() if end not in there}
         everything = _in_order(view, (*ids, *found), asking.intent, ranked)
         if asking.intent is not None and asking.intent.single:
             strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
@@ -300,7 +299,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     if lists.lacking:
         others = (end for end, item in notes.items() if not may_be_one(lists.lacking, asking.query, item.note.content))
         beside = frozenset(others)
-        listing = replace(listing, described=f"no {' or '.join(lists.lacking)}; {listing.described}")
+        listing = replace(listing, lacking=f"no {' or '.join(lists.lacking)}; ")
     listed_ones = {end: _on_list(notes[end].note, is_beside=end in beside) for end in ids if end in notes}
     hits = [Hit(notes[end].note, found.get(end, item), listed=end not in found) for end, item in listed_ones.items()]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
@@ -311,12 +310,6 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     _, tensions = _around(view, kept, (), [hit.note.id for hit in kept], asking.wanted, 0)
     window = asked if asked and any(asked.holds(hit.note.happened) for hit in kept) else None
     return Answer(tuple(kept), (), tensions, elsewhen=False, listing=listing, window=window)
-
-
-def _is_due_elsewhen(item: Ranked, now: str, window: TimeWindow | None) -> bool:
-    """Whether it is yet to be, and at another time than is asked for."""
-    happens = item.candidate.happened
-    return window is not None and happens > now and not window.holds(happens)
 
 
 def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:

@@ -16,11 +16,13 @@ from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
 from holdfast.model.intent import HAPPENS, Intent, is_recency
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, space_name
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, moment, space_name
 from holdfast.model.passages import count_pages, page_at, passage
 from holdfast.model.ranking import Filter
 from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
 from holdfast.model.tokens import most_tokens
+from holdfast.model.when.questions import days_asked, says_when, words_of_days
+from holdfast.model.when.spans import named
 from holdfast.model.words import counted
 
 MOST_NEIGHBOURS = 10
@@ -324,18 +326,30 @@ def _shown(note: Note, most: int) -> str:
 
 # --- lists that a question asks for ------------------------------------------------------------------
 
-MOST_PERSONAL, MOST_DUE = 200, 500
+MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 _PLURALS = {"person": "people"}
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the notes of a list are some of: `total` notes, in words `described`; `elsewhere` are in other projects."""
+    """What the notes of a list are some of: `total` notes, of which one is `one`, several are `many`.
+
+    `which` says of what time, of which space and in which order; `lacking` what was asked for in vain. `elsewhere` are
+    in other projects.
+    """
 
     total: int
     offset: int
-    described: str
+    one: str
+    many: str
+    which: str
     elsewhere: int = 0
+    lacking: str = ""
+
+    @property
+    def described(self) -> str:
+        """As in "17 decisions of March 2026 in tollgate, newest first"."""
+        return f"{self.lacking}{counted(self.total, self.one, self.many)}{self.which}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +389,8 @@ def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool) -
     shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
     if not shown:
         return None
-    described = f"{counted(len(shown), 'note')} about the user and their preferences"
-    return Listed(tuple(shown), Listing(len(shown), offset, described), whole=True, searched=searched)
+    listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
+    return Listed(tuple(shown), listing, whole=True, searched=searched)
 
 
 def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offset: int) -> Listed | None:
@@ -394,50 +408,87 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
         typed = replace(wanted, types=types or wanted.types)
         until = narrowed(typed, None, typed.now) if intent.over else typed
         for timed, when in _timed(until, asking, window):
-            found = _in_scopes(view, timed, scopes, intent, limit, offset)
+            found = _in_scopes(view, timed, when, scopes, intent, limit, offset)
             if found is not None:
                 return replace(found, window=when, lacking=intent.types if kinds and not types else ())
     return None
 
 
 def _timed(wanted: Filter, asking: Asking, window: TimeWindow | None) -> Iterator[tuple[Filter, TimeWindow | None]]:
-    """The filter with the question's time, then with the one that it may have meant instead."""
-    if window is None:
-        yield wanted, None
-        return
-    yield narrowed(wanted, window.after, window.before), window
-    if (lapsed := asking.lapsed) is not None:
-        instead = TimeWindow(lapsed.after, lapsed.before, lapsed.words)
-        yield replace(narrowed(wanted, instead.after, instead.before), include_outdated=True), instead
+    """The question's time, then the one that it may have meant instead, each with the filter."""
+    yield wanted, window
+    if window is not None and (lapsed := asking.lapsed) is not None:
+        instead = TimeWindow(lapsed.after, lapsed.before, lapsed.words, days=lapsed.days)
+        yield replace(wanted, include_outdated=True), instead
 
 
 def _in_scopes(
-    view: IndexView, wanted: Filter, scopes: Sequence[tuple[str, ...]], intent: Intent, limit: int, offset: int
+    view: IndexView,
+    wanted: Filter,
+    when: TimeWindow | None,
+    scopes: Sequence[tuple[str, ...]],
+    intent: Intent,
+    limit: int,
+    offset: int,
 ) -> Listed | None:
     """The list of the first of these groups of spaces that has one, with how much more the others have."""
     for number, spaces in enumerate(scopes):
-        found = _list_in(view, replace(wanted, spaces=spaces), intent, limit, offset)
+        found = _list_in(view, replace(wanted, spaces=spaces), when, intent, limit, offset)
         if found is not None:
-            others = 0 if number or len(scopes) == 1 else _count(view, wanted, intent) - found.listing.total
+            whole = None if number or len(scopes) == 1 else _list_in(view, wanted, when, intent, 0, 0)
+            others = whole.listing.total - found.listing.total if whole else 0
             return replace(found, listing=replace(found.listing, elsewhere=others))
     return None
 
 
-def _list_in(view: IndexView, wanted: Filter, intent: Intent, limit: int, offset: int) -> Listed | None:
-    if intent.due:
-        ids = _due(view, wanted)
-        described = _described(len(ids), wanted, "soonest")
-        return Listed(tuple(ids), Listing(len(ids), offset, described), whole=True, searched=True) if ids else None
+def _list_in(
+    view: IndexView, wanted: Filter, when: TimeWindow | None, intent: Intent, limit: int, offset: int
+) -> Listed | None:
+    timed = narrowed(wanted, when.after, when.before) if when else wanted
     today = wanted.now[:10]
-    coming = wanted.after is not None and wanted.after >= today and (wanted.before or "~")[:10] > today
-    found = _by_time(view, wanted, limit, offset, soonest=coming)
-    return found if found.listing.total else None
+    coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
+    said = _said(view, wanted, when) if when and (coming or not intent.types) else {}
+    if not intent.due and not said:
+        found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
+        return found if found.listing.total else None
+    dated = _due(view, timed) if intent.due else view.by_time(timed, MOST_DUE, soonest=coming).ids
+    ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
+    listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
+    return Listed(tuple(ids), listing, whole=True, searched=intent.due and when is None) if ids else None
 
 
-def _by_time(view: IndexView, wanted: Filter, limit: int, offset: int, *, soonest: bool = False) -> Listed:
+def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> dict[str, str]:
+    """Notes whose text names a day of this time, whenever they were told, each with the first day that it names."""
+    days = days_asked(when.days, when.words, openly=True)
+    if days is None:
+        return {}
+    found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
+    notes = view.notes(item.id for item in found)
+    said = {
+        end: says_when(f"{item.note.title}\n{item.note.content}", moment(item.note.created).date(), days)
+        for end, item in notes.items()
+        if item.note.event_time is None
+    }
+    return {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
+
+
+def _merged(view: IndexView, dated: Sequence[str], said: Mapping[str, str], *, soonest: bool) -> list[str]:
+    happened = {end: item.note.happened for end, item in view.notes(dated).items()}
+    whens = {**said, **happened}
+    return sorted(whens, key=lambda end: whens[end], reverse=not soonest)
+
+
+def _by_time(
+    view: IndexView,
+    wanted: Filter,
+    limit: int,
+    offset: int,
+    *,
+    soonest: bool = False,
+    when: TimeWindow | None = None,
+) -> Listed:
     page = view.by_time(wanted, limit, offset, soonest=soonest)
-    described = _described(page.total, wanted, "soonest" if soonest else "newest")
-    return Listed(page.ids, Listing(page.total, offset, described))
+    return Listed(page.ids, _listing(page.total, offset, wanted, "soonest" if soonest else "newest", when))
 
 
 def _due(view: IndexView, wanted: Filter) -> list[str]:
@@ -448,10 +499,6 @@ def _due(view: IndexView, wanted: Filter) -> list[str]:
     ids = view.by_time(ahead, MOST_DUE, soonest=True).ids
     notes = view.notes(ids)
     return [note_id for note_id in ids if note_id in notes and notes[note_id].note.event_time is not None]
-
-
-def _count(view: IndexView, wanted: Filter, intent: Intent) -> int:
-    return len(_due(view, wanted)) if intent.due else view.by_time(wanted, 0).total
 
 
 def _window_of_list(asking: Asking) -> TimeWindow | None:
@@ -486,11 +533,16 @@ def _spellings(words: Sequence[str]) -> list[str]:
         return []
 
 
-def _described(total: int, wanted: Filter, order: str) -> str:
-    """As in "17 decisions in tollgate, newest first"."""
+def _listing(total: int, offset: int, wanted: Filter, order: str, when: TimeWindow | None) -> Listing:
     kind = wanted.types[0] if len(wanted.types) == 1 else "note"
     where = f" in {' and '.join(wanted.spaces)}" if wanted.spaces else ""
     tagged = f" tagged {' or '.join(wanted.tags)}" if wanted.tags else ""
     tier = f"{' or '.join(wanted.tiers)} " if wanted.tiers else ""
-    number = counted(total, f"{tier}{kind}", f"{tier}{_PLURALS.get(kind, kind + 's')}")
-    return f"{number}{where}{tagged}, {order} first"
+    many = f"{tier}{_PLURALS.get(kind, kind + 's')}"
+    return Listing(total, offset, f"{tier}{kind}", many, f"{_of_days(when)}{where}{tagged}, {order} first")
+
+
+def _of_days(when: TimeWindow | None) -> str:
+    """As in " of March 2026"; nothing where the days are not known."""
+    days = named(when.days) if when else ""
+    return f" of {days}" if days and when and when.days.first and when.days.last else f" {days}" if days else ""

@@ -31,11 +31,13 @@ from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
     day_names,
+    days_asked,
     looking_ahead,
     outer_window,
     read_time,
     without_time,
 )
+from holdfast.model.when.spans import Span
 from holdfast.model.words import asks_openly, query_terms
 
 MOST_PHRASINGS = 3
@@ -152,6 +154,7 @@ class TimeWindow:
     before: str | None
     words: str
     event: str | None = None  # the id of the note that tells when it was
+    days: Span = Span(None, None)  # noqa: RUF009 - it is frozen
 
     def holds(self, happened: str) -> bool:
         return (self.after is None or happened >= self.after) and (self.before is None or happened <= self.before)
@@ -195,6 +198,12 @@ class Asking:
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
     time = read_time(query, ports.asked_at or ports.clock())
+    if (
+        time
+        and time.kept
+        and _asks_for_a_list(rest := without_time(query, ahead := looking_ahead(time)), intent_of(rest))
+    ):
+        time = ahead
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = None if time and nothing else intent_of(text), None, asked_about(text)
@@ -271,7 +280,7 @@ def window_of(view: IndexView, asking: Asking) -> TimeWindow | None:
     if time is None:
         return None
     if time.after or time.before:
-        return TimeWindow(time.after, time.before, time.words)
+        return TimeWindow(time.after, time.before, time.words, days=time.days)
     return _around_event(view, asking, time) if time.event else None
 
 
@@ -425,5 +434,9 @@ def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
 
 def sought_of(asking: Asking) -> Sought | None:
     """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
-    is_person = asking.intent is not None and asking.intent.kind == "person"
-    return None if is_person else sought(asking.query)
+    if asking.intent is not None and asking.intent.kind == "person":
+        return None
+    found = sought(asking.query)
+    openly = asking.open or _asks_for_a_list(asking.text, asking.intent)
+    days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None
+    return replace(found or Sought(), days=days) if days else found

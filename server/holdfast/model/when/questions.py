@@ -8,11 +8,12 @@ again ("every Monday") are no time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
-from holdfast.model.note import instant, moment
+from holdfast.model.note import Note, instant, moment
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, is_over, related, windows
@@ -20,16 +21,17 @@ from holdfast.model.when.spans import Span
 from holdfast.model.words import own_lines
 
 _LETTERS = r"[^\W\d_]"
+EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
 _PLAIN = re.compile(
     rf"{_LETTERS}+(?:['-]{_LETTERS}+)*'?|(?:mid|early|late)-\d{{4}}|\d{{1,3}}(?:st|nd|rd|th|er)?|\d{{1,2}}-\d{{1,2}}|"
     r"\d{4}(?:-\d\d(?:-\d\d)?|/\d\d/\d\d)?(?:'s)?|\d{4}-?w\d\d|\d{4}-?q[1-4]|q[1-4](?:[/-]?\d{4})?|"
     r"h[12](?:[/-]\d{4})?|\d{1,2}([/.])\d{1,2}\1\d{4}|\W*",
     re.IGNORECASE,
 )
+_SHORT_DAY = re.compile(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(EDGES)}]*")
 _TOKEN = re.compile(r"[^\s,;]+")
 _PART_HYPHEN = re.compile(r"\b(mid|early|late|mi)-(?=\w)")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
-EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
 _TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
 
 
@@ -43,7 +45,7 @@ def masked(line: str) -> str:
 
 
 def _is_plain(token: str) -> bool:
-    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(EDGES)))
+    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(EDGES)) or _SHORT_DAY.fullmatch(token))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -77,6 +79,7 @@ def _is_month(word: re.Match[str], line: str) -> bool:
 
 
 Relation = Literal["before", "after", "since", "until", "during"]
+_ALWAYS = Span(None, None)
 
 # Expressions that say which days are meant, and how many days outside a note may still be told of them: what happens on
 # a day is often written down a day or two later. All others only lean the ranking; "last year" and "two years ago" too,
@@ -100,6 +103,7 @@ class TimeReading:
     `kept`: its words are looked for all the same: "which customers pay in 30 days?"
     `coming`: the window that would come next of a month, a season or a weekday that is over, where no verb says that
     this one is meant: None where there is no such doubt.
+    `days` and `coming_days` are the days of both windows, in the zone of who asks.
     """
 
     after: str | None
@@ -114,6 +118,8 @@ class TimeReading:
     first: bool = False
     kept: bool = False
     coming: tuple[str | None, str | None] | None = None
+    days: Span = _ALWAYS
+    coming_days: Span = _ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,9 @@ def asks_back(query: str) -> bool:
 def looking_ahead(reading: TimeReading) -> TimeReading:
     """The reading with the window that comes next, of one whose `coming` says which that is."""
     after, before = reading.coming or (reading.after, reading.before)
-    return replace(reading, after=after, before=before, past=False, strict=False, ahead=True, coming=None)
+    days = reading.coming_days if reading.coming else reading.days
+    ahead = replace(reading, after=after, before=before, past=False, strict=False, ahead=True, coming=None)
+    return replace(ahead, days=days, kept=False)
 
 
 def outer_window(reading: TimeReading) -> tuple[str | None, str | None]:
@@ -267,7 +275,6 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     return line[:end] if re.search(r"\w", line[:end]) else None
 
 
-_ALWAYS = Span(None, None)
 _UNSPACED_MARK = re.compile(f"{say.UNSPACED_FIRST_MARKS}|{say.UNSPACED_PAST_MARKS}")
 _FIRST_MARK = re.compile(rf"(?<![\w'-])(?:{say.FIRST_MARKS})(?![\w-])|{say.UNSPACED_FIRST_MARKS}")
 _PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
@@ -275,7 +282,8 @@ _MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?!
 _VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
-_LATER = re.compile(r"\b(?:will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should)\b")
+_LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
+_LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
 _WAS = re.compile(r"\b(?:did|was|were|had)\b")
 _DUTY = re.compile(
     r"\b(?:(?:have|has|need|needs|want|ought) to|must|need(?:s|ed)? (?:doing|done)|to (?:do|be \w+)|"
@@ -342,7 +350,9 @@ def _span_of(mark: re.Match[str]) -> tuple[int, int]:
 def _looks_ahead(line: str, start: int) -> bool:
     """Whether a period is that of what comes: not in "what should I know about June", "due that we decided in June"."""
     words = list(_LATER.finditer(line, 0, start))
-    return bool(words) and not _BACK.search(line, words[-1].end(), start) and not _SAID_OF.search(line[:start])
+    if not words:
+        return bool(_LATER_BEHIND.search(line, start)) and not _BACK.search(line, 0, start)
+    return not _BACK.search(line, words[-1].end(), start) and not _SAID_OF.search(line[:start])
 
 
 def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:
@@ -380,15 +390,15 @@ def _next_one(window: PeriodPhrase, today: date, words: str) -> Span:
     behind = spans.shift(last, 1)
     if spans.add_months(behind, 12 * years) <= today:
         years += 1
-    return Span(spans.add_months(first, 12 * years), spans.shift(spans.add_months(behind, 12 * years), -1))
+    return Span(spans.add_months(first, 12 * years), _moved_end(last, 12 * years))
 
 
-def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | None] | None:
+def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> PeriodPhrase | None:
     """The window of the next time, where one is over that comes round again, and nothing says that it was meant."""
     if is_over(line.lower()) or _WAS.search(line.lower()):
         return None
     coming = _coming(window, asked.date(), line[window.start : window.end].lower())
-    return None if coming.span == window.span else _instants(coming, asked)
+    return None if coming.span == window.span else coming
 
 
 def _instants(window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | None]:
@@ -414,6 +424,7 @@ def _reading(
     after, before = _instants(window, asked)
     last = window.span.last
     over = last is not None and last < asked.date() and window.kind != "event" and not ahead
+    again = None if ahead or marked or event else _next_time(line, window, asked)
     return TimeReading(
         after=after,
         before=before,
@@ -426,7 +437,9 @@ def _reading(
         ahead=ahead,
         first=marked and bool(_FIRST_MARK.search(line.lower())),
         kept=window.kind == "in a while",
-        coming=None if ahead or marked or event else _next_time(line, window, asked),
+        coming=_instants(again, asked) if again else None,
+        days=window.span,
+        coming_days=again.span if again else _ALWAYS,
     )
 
 
@@ -442,3 +455,142 @@ def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
         return False
     over = last is None or last < today or window.kind in ("rolling", "ago")
     return (over and window.kind != "weekday") or window.relation == "since" or bool(_PAST_TENSE.search(text))
+
+
+# --- the days that a note names --------------------------------------------------------------------
+
+Says = Literal["then", "around", "elsewhen"]
+
+_SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
+_LONGEST_TEXT, _AROUND, _MOST_DAYS = 1200, 60, 100
+_RELATIVE_WORDS = ("tomorrow", "week", "weekend", "morgen", "woche", "demain", "semaine", "semana", "settimana")
+_NO_DAYS = frozenset(
+    {"vague", "about", "ago", "rolling", "year", "last year", "quarter", "the year", "the quarter", "in a while"}
+)
+_OF_ANY_YEAR = frozenset({*_YEARLY, "in season", "mention"})
+_RECENT = timedelta(days=31)
+_MAY_NAME_DAYS = re.compile(  # what stands in every text that names any, to look no further into most others
+    r"\d[-/.]\s?\d|\b(?:"
+    + say.any_of([*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS, *say.WEEKDAYS, *say.UNITS, *say.DAYS])
+    + rf")\b|{say.TOMORROW}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DaysAsked:
+    """The days that a question asks of, few enough to compare them with those that a note names.
+
+    With `openly` it asks for whatever is then; else it names a day, and what a note says of its month holds then too.
+    """
+
+    first: date
+    last: date
+    openly: bool
+
+    def __str__(self) -> str:
+        return spans.named(Span(self.first, self.last), years=False)
+
+
+def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
+    """Those of a question whose words of time are `words`; None where it names no days, or too many."""
+    first, last = span.first, span.last
+    if first is None or last is None or (last - first).days > _MOST_DAYS:
+        return None
+    names_a_day = first == last and re.search(r"\d", words) is not None
+    return DaysAsked(first, last, openly) if openly or names_a_day else None
+
+
+class Said(NamedTuple):
+    """What a text says of the days that are asked about, and the days that it names for it."""
+
+    says: Says
+    days: Span
+
+
+def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
+    """What a text that was written on `told` says of the days asked about.
+
+    "then": it names days among them. "around": a longer time that they are in, or one that reaches over them, as "until
+    20 December" does. "elsewhen": other times alone. None where it names no time. A day without its year is of any
+    year from then on, unless it tells of one that was lately.
+    """
+    found: dict[Says, PeriodPhrase] = {}
+    for piece in _pieces(text[:_LONGEST_TEXT]):
+        over = is_over(piece.lower())
+        for named in windows(masked(piece), told):
+            for each in () if named.kind in _NO_DAYS else _each_time(named, told, asked, over=over):
+                found.setdefault(_grade(each, asked), each)
+    best = next((says for says in _SAYS if says in found), None)
+    return Said(best, found[best].whole) if best else None
+
+
+def other_days(note: Note, asked: DaysAsked) -> str:
+    """What days a note names in place of those that are asked about, as "11 December, not 12 December"; else empty.
+
+    One that happened then, or was told then, speaks of them all the same.
+    """
+    if asked.first.isoformat() <= note.happened[:10] <= asked.last.isoformat():
+        return ""
+    said = says_when(f"{note.title}\n{note.content}", moment(note.created).date(), asked)
+    if said is None or said.says == "then" or (said.says == "around" and not asked.openly):
+        return ""
+    return f"{spans.named(said.days, years=False)}, not {asked}"
+
+
+def words_of_days(days: DaysAsked) -> str:
+    """Words that a note has which names one of these days, or days around today that they may be."""
+    count = (days.last - days.first).days + 1
+    each = [spans.shift(days.first, number) for number in range(count)]
+    months, numbers = {day.month for day in each}, [str(day.day) for day in each]
+    names = [name for name, month in {**say.MONTHS, **say.SHORT_MONTHS}.items() if month in months]
+    if count <= _WEEK:
+        weekdays = {day.weekday() for day in each}
+        names += numbers + [name for name, weekday in say.WEEKDAYS.items() if weekday in weekdays]
+        names += _RELATIVE_WORDS
+    return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The parts of a text that may name days: to read all of a long one takes long."""
+    end = 0
+    for found in _MAY_NAME_DAYS.finditer(text.lower()):
+        if found.start() >= end:
+            end = found.end() + _AROUND
+            yield " ".join(text[max(0, found.start() - _AROUND) : end].split())
+
+
+def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
+    first, last = named.whole.first or date.min, named.whole.last or date.max
+    among = asked.first <= first and last <= asked.last
+    touches = first <= asked.last and asked.first <= last
+    yearly = named.kind == "day" and (first.month, first.day) == (asked.first.month, asked.first.day)
+    if (touches and named.kind == "day") or (among and named.relation == "during"):
+        return "then"
+    begin, end = named.span.first or date.min, named.span.last or date.max
+    return "around" if touches or yearly or (begin <= asked.last and asked.first <= end) else "elsewhen"
+
+
+def _each_time(named: PeriodPhrase, told: date, asked: DaysAsked, *, over: bool) -> Iterator[PeriodPhrase]:
+    """The times that are meant by a name: of a weekday the last or the next, of a day without its year each year's."""
+    first, last = named.whole.first, named.whole.last
+    if first is None or last is None:
+        yield named
+    elif named.kind == "weekday":
+        yield named if over else _moved_to(named, spans.shift(first, _WEEK), spans.shift(last, _WEEK))
+    elif named.rank == _DATED or named.kind not in _OF_ANY_YEAR or (over and last <= told <= last + _RECENT):
+        yield named
+    else:
+        for year in range(asked.first.year - 1, asked.last.year + 1):
+            if year >= told.year - 1:
+                months = 12 * (year - first.year)
+                yield _moved_to(named, spans.add_months(first, months), _moved_end(last, months))
+
+
+def _moved_end(last: date, months: int) -> date:
+    """The last day so many months further: of a month that ends with it, the end."""
+    return spans.shift(spans.add_months(spans.shift(last, 1), months), -1)
+
+
+def _moved_to(named: PeriodPhrase, first: date, last: date) -> PeriodPhrase:
+    whole = Span(first, last)
+    return replace(named, whole=whole, span=related(whole, named.relation))
