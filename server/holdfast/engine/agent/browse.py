@@ -448,9 +448,10 @@ def _list_in(
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
     said = _said(view, wanted, when) if when and (coming or not intent.types) else {}
-    if not intent.due and not said:
+    if not intent.due:
         found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
-        return found if found.listing.total else None
+        if not said or found.listing.total > MOST_DUE:
+            return found if found.listing.total else None
     dated = _due(view, timed) if intent.due else view.by_time(timed, MOST_DUE, soonest=coming).ids
     ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
     listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)

@@ -284,7 +284,9 @@ _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
 _LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
-_WAS = re.compile(r"\b(?:did|was|were|had)\b")
+_WAS = re.compile(
+    r"\b(?:did|was|were|had|war|waren|wurden?|hatten?|estaban?|fue|fueron|eran?|erano|[ée]tait|[ée]taient|avait)\b"
+)
 _DUTY = re.compile(
     r"\b(?:(?:have|has|need|needs|want|ought) to|must|need(?:s|ed)? (?:doing|done)|to (?:do|be \w+)|"
     r"zu (?:tun|erledigen|machen)|"

@@ -213,7 +213,7 @@ MONTHS: dict[str, int] = {
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
         "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+        "janeiro fevereiro marzo abril maio junho julho agosto setembro outubro novembro dezembro",
     )
     for number, name in enumerate(names.split(), 1)
 }
@@ -221,6 +221,7 @@ SHORT_MONTHS: dict[str, int] = {
     name: number
     for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)  # noqa: SIM905
 } | {"sept": 9}
+# The Portuguese March is left out: without its sign it is Marco, who is a person.
 ALSO_WORDS = frozenset({"may", "march", "mars"})  # a verb, a verb, a planet
 ALSO_NAMES = frozenset({"april", "june", "august", "avril", "julio"})  # people
 
