@@ -153,6 +153,13 @@ async def test_what_only_weakly_fits_the_time_gives_way_to_what_clearly_fits_fro
     assert (await agent.recall("did the crane sleep last week, lamp?")).found == [weak]
 
 
+async def test_what_fits_the_time_only_weakly_hides_nothing_that_fits_as_well(agent: Agent) -> None:
+    await crane(agent, IN_MARCH, "Le pain fut complet.")
+    right = str((await agent.remember("À partir de mars, le pain complet passe à 4 euros."))["id"])
+    answer = await agent.recall("Quel est le tarif du pain complet en mars ?")
+    assert right in answer.found
+
+
 async def test_where_nothing_fits_at_all_no_time_is_claimed(agent: Agent) -> None:
     await crane(agent, LAST_WEEK)
     answer = await agent.recall("which pancakes were eaten last week?")

@@ -80,7 +80,6 @@ LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each ot
 MOST_VERSIONS_OF_A_LIST = 1  # that stand behind one of its notes
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
-_CLEARLY = 2.0  # times as relevant is what is shown of another time than the question speaks of
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
 
 
@@ -215,9 +214,11 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
     if inside is None and anyhow.text == asking.text:
         return found
     outside = _search(view, anyhow, asking.wanted, most, passing)
-    worth = max((item.relevance for item in found.best), default=0.0 if inside else WEAK)
-    if all(item.weak and item.relevance < _CLEARLY * worth for item in outside.best):
-        return found
+    if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
+        worth = max((item.relevance for item in found.best), default=1.0)
+        there = {item.candidate.id for item in found.best}
+        better = [item for item in outside.best if item.relevance >= worth and item.candidate.id not in there]
+        return replace(found, best=[*better, *found.best][:most])
     return replace(outside, elsewhen=inside is not None)
 
 
