@@ -218,7 +218,7 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
         worth = max((item.relevance for item in found.best), default=1.0)
         there = {item.candidate.id for item in found.best}
         better = [item for item in outside.best if item.relevance >= worth and item.candidate.id not in there]
-        return replace(found, best=[*better, *found.best][:most])
+        return replace(found, best=sorted([*better, *found.best], key=lambda item: -item.score))
     return replace(outside, elsewhen=inside is not None)
 
 
