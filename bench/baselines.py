@@ -18,7 +18,7 @@ import numpy as np
 from datasets import APART, BenchNote, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.errors import EncoderError
-from holdfast.model.ranking import without_names
+from holdfast.model.identifiers import without_names
 from scoring import Answer, table
 
 if TYPE_CHECKING:

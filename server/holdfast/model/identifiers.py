@@ -572,3 +572,13 @@ def no_place(question: str, text: str) -> bool:
 def has_ended(text: str) -> bool:
     """Whether a text says that something is no longer so, or no longer there."""
     return _ENDED.search(folded(text)) is not None
+
+
+def without_names(query: str, subjects: Sequence[str]) -> str:
+    """The query as it is to be embedded: names of subjects taken out, since they match all that is about them."""
+    asked = set(query_terms(query))
+    named = [words for subject in subjects if (words := set(query_terms(subject))) <= asked]
+    names = set().union(*named)
+    if not asked - names:
+        return query
+    return " ".join(word for word in query.split() if not set(query_terms(word)) & names)

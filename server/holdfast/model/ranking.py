@@ -420,16 +420,6 @@ def lost_identifiers(query: str, found: Found) -> frozenset[str]:
     )
 
 
-def without_names(query: str, subjects: Sequence[str]) -> str:
-    """The query as it is to be embedded: names of subjects taken out, since they match all that is about them."""
-    asked = set(query_terms(query))
-    named = [words for subject in subjects if (words := set(query_terms(subject))) <= asked]
-    names = set().union(*named)
-    if not asked - names:
-        return query
-    return " ".join(word for word in query.split() if not set(query_terms(word)) & names)
-
-
 @dataclass(frozen=True, slots=True)
 class _Telling:
     """What a question names: identifiers, words that are no ordinary ones, ordinary ones that are seldom, others.

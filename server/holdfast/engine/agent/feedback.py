@@ -24,9 +24,10 @@ from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX, KEPT_DAYS, FeedbackRow, QuestionVector, RatedQuestion
 from holdfast.index.rows import IndexedNote
+from holdfast.model.identifiers import without_names
 from holdfast.model.lifecycle import BOUND
 from holdfast.model.note import PREFIX, SELF_ID, Note, id_milliseconds, instant, is_note_id, moment
-from holdfast.model.ranking import QueryVector, without_names
+from holdfast.model.ranking import QueryVector
 from holdfast.model.records import FEEDBACK, LONGEST_QUESTION, Asked, JournalRecord, Rating, RecallEvent
 from holdfast.model.when.questions import read_time, without_time
 from holdfast.model.words import query_terms, question_key

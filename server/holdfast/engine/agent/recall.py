@@ -52,12 +52,12 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError, StorageErr
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
-from holdfast.model.identifiers import shows_another_language, units_of
+from holdfast.model.identifiers import shows_another_language, units_of, without_names
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.passages import Budget, budget_of
 from holdfast.model.prompts import is_no_question
-from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights, without_names
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights
 from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent
 from holdfast.model.words import counted, folded, query_terms
 
