@@ -290,18 +290,6 @@ def judged_with(connection: sqlite3.Connection, note_id: str, others: Sequence[s
     return found
 
 
-def judged_apart(connection: sqlite3.Connection, ids: Iterable[str]) -> set[frozenset[str]]:
-    """The pairs of these notes of which was judged, as they are written now, that nothing ties them."""
-    rows = connection.execute(
-        "WITH w AS (SELECT value AS id FROM json_each(?)) "
-        "SELECT j.a, j.b FROM w CROSS JOIN judged j ON j.a = w.id "
-        "JOIN notes x ON x.id = j.a JOIN notes y ON y.id = j.b WHERE j.b IN (SELECT id FROM w) AND j.verdict = 'none' "
-        "AND (x.encode_hash, y.encode_hash) = (j.hash_a, j.hash_b)",
-        (json.dumps(list(ids)),),
-    )
-    return set(map(frozenset, rows))
-
-
 def batches(connection: sqlite3.Connection) -> list[BatchRow]:
     """The batches that are remembered, whoever has them."""
     return [BatchRow(*row) for row in connection.execute("SELECT id, principal, made, expires, items FROM batches")]

@@ -499,6 +499,18 @@ def readings_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[froz
     return {frozenset((a, b)): likely for a, b, likely in rows}
 
 
+def judged_apart(connection: sqlite3.Connection, ids: Iterable[str]) -> set[frozenset[str]]:
+    """The pairs of these notes of which was judged, as they are written now, that nothing ties them."""
+    rows = connection.execute(
+        "WITH w AS (SELECT value AS id FROM json_each(?)) "
+        "SELECT j.a, j.b FROM w CROSS JOIN judged j ON j.a = w.id "
+        "JOIN notes x ON x.id = j.a JOIN notes y ON y.id = j.b WHERE j.b IN (SELECT id FROM w) AND j.verdict = 'none' "
+        "AND (x.encode_hash, y.encode_hash) = (j.hash_a, j.hash_b)",
+        (json.dumps(list(ids)),),
+    )
+    return set(map(frozenset, rows))
+
+
 def queue_reading(connection: sqlite3.Connection, rowid: int) -> None:
     """Have a note read together with those near it, unless that was done when it was stored as it is."""
     connection.execute(

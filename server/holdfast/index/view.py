@@ -18,6 +18,7 @@ from holdfast.index.rows import (
     count_pending,
     evolved,
     is_stale,
+    judged_apart,
     links_of,
     note_rows,
     problems,
@@ -92,7 +93,7 @@ class IndexView:
     batch = _asked(maintenance.batch_of)
     cursor = _asked(maintenance.cursor_of)
     judged = _asked(maintenance.judged_with)
-    judged_apart = _asked(maintenance.judged_apart)
+    judged_apart = _asked(judged_apart)
     batches = _asked(maintenance.batches)
     ids_before = _asked(maintenance.ids_before)
     ids_changed_since = _asked(maintenance.ids_changed_since)

@@ -159,7 +159,7 @@ def answer(
     says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
     `explain`. With `only_strong` nothing is told where words and meaning find only weak hits.
     """
-    lists = listed(view, asking, limit, offset)
+    lists = listed(view, asking, limit, offset) if asking.may_list else None
     if lists is not None:
         return _of_list(view, asking, lists, limit, passing)
     if asking.idle == "empty" and not explain:

@@ -194,6 +194,11 @@ class Asking:
     asks: bool = False
     asks_back: bool = False
 
+    @property
+    def may_list(self) -> bool:
+        """Whether a list may be what it asks for."""
+        return self.is_browsing or self.open or (self.intent is not None and self.intent.kind != "person")
+
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""

@@ -270,7 +270,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
 
     def read(view: IndexView) -> tuple[Answer, list[str]]:
         found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
-        if found.listing is None:
+        if found.listing is None and any(hit.note.type == "belief" for hit in found.hits):
             order = believed_first([(hit.note, hit.ranked) for hit in found.hits])
             found = replace(found, hits=tuple(found.hits[place] for place in order))
         hidden = hidden_notices(view, asking, found)
