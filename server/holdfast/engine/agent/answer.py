@@ -205,10 +205,7 @@ class _Search:
 
 
 def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | None) -> _Search:
-    """What answers from the time that is asked for; where that is nothing, or only weak, what is better elsewhere.
-
-    Beside what is weak stands what is as relevant and names that time: "the session costs 45 euros in February".
-    """
+    """What answers from the time asked for; where that is nothing, or weak, what is better elsewhere, or names it."""
     inside = hard_filter(asking)
     found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
     if asking.window is None or any(not item.weak for item in found.best):
@@ -218,14 +215,11 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
         return found
     outside = _search(view, anyhow, asking.wanted, most, passing)
     if (found.best or inside is None) and (not outside.best or outside.best[0].weak):
-        worth = max((item.relevance for item in found.best), default=1.0)
-        there, named = (
-            {item.candidate.id for item in found.best},
-            {*query_terms(anyhow.text)} - {*query_terms(asking.text)},
-        )
+        there = {item.candidate.id: item.relevance for item in found.best}
+        worth, named = max(there.values(), default=1.0), {*query_terms(anyhow.text)} - {*query_terms(asking.text)}
         naming = (item for item in outside.best if not named.isdisjoint(item.candidate.matched))
         better = [item for item in naming if item.relevance >= worth and item.candidate.id not in there]
-        return replace(found, best=sorted([*better, *found.best], key=lambda item: -item.score))
+        return replace(found, best=sorted([*better, *found.best], key=lambda item: -item.score)) if better else found
     return replace(outside, elsewhen=inside is not None)
 
 
