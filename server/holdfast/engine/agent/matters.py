@@ -332,7 +332,8 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
     for item in shown:
         if item.candidate.id in done:
             continue
-        group = sorted(_group(item.candidate.id, looked, matters), key=lambda end: (matters.said.get(end, ""), end))
+        left = _group(item.candidate.id, looked, matters) - done
+        group = sorted(left, key=lambda end: (matters.said.get(end, ""), end))
         done.update(group)
         if len(group) == 1:
             led.append(Led(item))
