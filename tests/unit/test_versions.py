@@ -63,6 +63,7 @@ def test_a_day_a_figure_and_a_name_of_one_subject_are_no_versions_of_each_other(
         ("The kitchen cost 9,800 euros.", "The fitter of the kitchen took 750 euros."),
         ("The service of the sewing machine costs 90 euros.", "The sewing machine costs 450 euros."),
         ("Meeting with Anna: we agreed on oak.", "Meeting with Anna: we agreed on ash."),
+        ("Lunch with Marco at noon, talked about the boat.", "Lunch with Marco at noon, talked about the house."),
     ],
 )
 def test_two_things_of_one_name_and_a_part_with_its_whole_are_no_versions(older: str, newer: str) -> None:
@@ -76,6 +77,8 @@ def test_two_things_of_one_name_and_a_part_with_its_whole_are_no_versions(older:
         ("The captain of the team is Ann.", "The captain of the team is Bea."),
         ("The price of the ticket is 3 euros.", "The price of a ticket rose to 4 euros."),
         ("A jar of honey costs 8 euros.", "Honey costs 9 euros now."),
+        ("Anna is head of sales.", "Anna is head of marketing now."),
+        ("Standup is at 10 in the hall.", "Standup is at 11 in the hall."),
     ],
 )
 def test_what_is_said_anew_of_a_thing_or_of_what_it_has_is_a_version(older: str, newer: str) -> None:

@@ -332,8 +332,9 @@ def _of_what(tokens: list[str], end: int) -> tuple[str, frozenset[str]]:
     plain = [folded(token.rstrip(_EDGES)) for token in tokens]
     at = next((place for place, word in enumerate(plain[:_LATEST_OF]) if word in _OF and place), len(plain))
     telling = [place for place in range(at + 1, len(plain)) if not _is_empty(tokens[place], plain[place])]
-    wholes = frozenset(stem(plain[place]) for place in telling if place < end or place == telling[0])
-    return (stem(plain[at - 1]), wholes) if wholes else ("", wholes)
+    if at >= end or not telling:  # behind the verb it is a value: "Anna is head of sales"
+        return "", frozenset()
+    return stem(plain[at - 1]), frozenset(stem(plain[place]) for place in telling if place < end or place == telling[0])
 
 
 def _is_empty(token: str, text: str) -> bool:

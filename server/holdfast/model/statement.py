@@ -202,11 +202,13 @@ _EVERY = (
     rf"{_DAY}s|(?:every|each) (?:\w+ )?{_DAY}|daily|weekly|monthly|(?:jede[nrsm]?|immer) \w*(?:tag|woche)s?|"
     r"(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s|(?:chaque|cada|tous les|todos los) \w+"
 )
-_CLOCK = rf"(?:\d|half|noon|{'|'.join(word for word in NUMERALS if len(word) > 2)})"  # noqa: PLR2004
+_HOURS = "|".join(word for word in NUMERALS if len(word) > 2)  # noqa: PLR2004 - "a" is none here
+_CLOCK = rf"(?:\d{{1,2}}(?:[:.]\d\d)?(?: ?[ap]m| ?uhr)?|half|noon|{_HOURS})"
 # What is said of an occasion that comes round, and what stands behind a colon then.
-_COMES_ROUND = re.compile(
-    rf"\b(?:{_EVERY}|every|always|usually|costs?|goes|comes|moves?|moved|starts?|begins?|ends?|lasts?|raised|kostet|"
-    rf"beginnt|dauert|coute|commence|cuesta|empieza|(?:at|from|um|ab|a las) {_CLOCK})\b",
+_COMES_ROUND = re.compile(  # of one with somebody only where it says how often: else it is that very one
+    rf"\b(?:{_EVERY}|every|always|usually)\b|\A(?!.*\b(?:with|mit|avec|con)\b).*\b(?:costs?|goes|comes|moves?|moved|"
+    rf"starts?|begins?|ends?|lasts?|raised|kostet|beginnt|dauert|co[uû]te|commence|cuesta|empieza|"
+    rf"(?:at|from|um|ab|a las) {_CLOCK})\b",
     re.IGNORECASE,
 )
 _TIMETABLE = re.compile(
@@ -339,12 +341,13 @@ def _is_negated(words: list[str]) -> bool:
 
 def _happened(head: str) -> bool:
     """Whether it tells of what took place, and not of how a meeting that comes round is held, or what a lunch costs."""
-    begins = HAPPENINGS & {folded(token) for token in TOKEN.findall(head)[:3]}
+    words = [folded(token) for token in TOKEN.findall(head)]
+    begins = HAPPENINGS.intersection(words[:3])
     name, colon, rest = head.partition(": ")
     comes_round = _TIMETABLE.match(rest) if colon else _COMES_ROUND.search(name.partition(",")[0])
-    if comes_round and begins and begins <= OCCASIONS:
+    if comes_round and begins and OCCASIONS.issuperset(HAPPENINGS.intersection(words)):
         return False
-    first = folded(next(iter(TOKEN.findall(head)), ""))
+    first = next(iter(words), "")
     if first.endswith("ed") and first not in CHANGE_WORDS and stem(first) not in GENERIC_STEMS:  # "Painted pier 3"
         return ": " not in head and not _STATES.search(head)
     return bool(begins) and (": " in head or not _STATES.search(head))
