@@ -255,6 +255,10 @@ def test_sayings_ask_nothing_whatever_their_words_may_name(prompt: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
+        "Danke, und das Handy?",
+        "Gracias, ¿y el trabajo?",
+        "Das ist mein Handy",
+        "thanks, what about the star",
         "what did we talk about?",
         "what did the trick?",
         "did I sleep well?",

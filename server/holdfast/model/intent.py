@@ -91,6 +91,7 @@ LISTING = _by_language(
     "muestra lista listar enumera todas todos nuestras nuestros hay mostra mostre tutte tutti todas",
     "toon",
 )
+LIST_VERBS = _words("list show liste zeige affiche muestra lista mostra mostre toon")  # whatever else is said
 ASKING = _words(
     "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
     "quelle avons qué cuáles cuál hemos quali quais welke"
@@ -146,7 +147,7 @@ FILLING = _by_language(
     "hemos los las el del de la a en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos "
     "muéstrame cosa mês mese dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
     "agenda calendario algo mes conoces le gli dei delle che quali abbiamo preso prese "
-    "di os as dos das do da que quais temos tomamos",
+    "di os as são dos das do da que quais temos tomamos",
     "de het een we welke zijn in van",
 )
 HERE = _pattern(
@@ -476,9 +477,10 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     nouns = [NOUNS[word] for word in words if word in NOUNS]
     nouns += ["decision"] if DECIDE & set(words) and DID & set(words) else []
     there, languages = set(words), languages_of(" ".join(words))
-    usual = open_in(languages) | in_languages(languages, LISTING) | in_languages(languages, FILLING)
+    listing = in_languages(languages, LISTING) | LIST_VERBS
+    usual = open_in(languages) | listing | in_languages(languages, FILLING)
     due, ordered = bool(there & DUE_WORDS), bool(there & LATEST)
-    wanted = ordered or bool(there & in_languages(languages, LISTING))
+    wanted = ordered or bool(there & listing)
     if ordered:
         words = [str(NUMERALS.get(word, word)) for word in words]
     place = [word for word in words if not _is_usual(word, usual)]

@@ -152,6 +152,7 @@ _THANKS = """
     bravo appreciate lifesaver perfect perfekt parfait perfecto perfetto perfeito great awesome super genial
     ottimo otimo
 """
+_ALSO_THINGS = frozenset("handy star charm treat hilfe arbeit travail trabajo lavoro trabalho work".split())  # noqa: SIM905
 _HAVING_SAID = frozenset("that this it das ca c cela ceci eso esto es e questo isso isto dat you eres sei voce".split())  # noqa: SIM905
 
 # Those of the above that are a whole prompt; any other word that stands alone is one to look for.
@@ -240,6 +241,8 @@ _OURS = frozenset(
     unserer je moi mon ma mes nous notre nos yo mi mis nosotros nuestro nuestra nuestros nuestras eu meu minha meus
     minhas nosso nossa io mio mia miei mie noi nostro nostra ik mijn ons onze""".split()  # noqa: SIM905
 )
+# Those that say whose something is, but for "mi", which is Italian for whom it helps.
+_HELD = _OURS - frozenset("i me we us ich mich mir wir uns je moi nous yo eu io noi ik mi".split())  # noqa: SIM905
 _POINTING = frozenset(
     """next now then this that these those it you your yourself here there again else instead jetzt nun dann nachstes
     nachste nachsten nachster als das dies dieses dir dich du euch maintenant ensuite suivant suivante puis ca cela ceci
@@ -458,7 +461,7 @@ def _names_nothing(prompt: str) -> Idle | None:
     languages = languages_of(prompt)
     talk = _talk(languages)
     if not _is_question(prompt, words):
-        talk |= _said_beside(words, languages)
+        talk |= _said_beside(prompt, words, languages)
     telling = [word for word in words if word not in talk and not _is_letter(word)]
     if any(word not in _orders(languages) for word in telling) or (not telling and _asks_of_us(words)):
         return None
@@ -470,11 +473,16 @@ def _names_nothing(prompt: str) -> Idle | None:
     return None if is_search or (_is_question(prompt, words) and not points_back) else "order"
 
 
-def _said_beside(words: Sequence[str], languages: tuple[int, ...]) -> frozenset[str]:
+def _said_beside(prompt: str, words: Sequence[str], languages: tuple[int, ...]) -> frozenset[str]:
     """What else names nothing in a prompt that asks nothing: as "ok danke, next", and what praises."""
     more = _talk((_ENGLISH, *languages)) | (_ALONE if _OURS.isdisjoint(words) else frozenset())
-    is_praise = not _GIVES_THANKS.isdisjoint(words) or not _HAVING_SAID.isdisjoint(words[:1])
-    return more | _ALL_PRAISE if is_praise else more
+    if _ASKING.search(prompt) or not _HELD.isdisjoint(words):
+        return more
+    if not _GIVES_THANKS.isdisjoint(words[:1]) and not _QUESTION.isdisjoint(words[1:2]):
+        return more  # "thanks, what about the star"
+    if not _GIVES_THANKS.isdisjoint(words):
+        return more | _ALL_PRAISE
+    return more if _HAVING_SAID.isdisjoint(words[:1]) else more | _ALL_PRAISE - _ALSO_THINGS
 
 
 def _asks_with(prompt: str, words: list[str]) -> bool:

@@ -156,12 +156,13 @@ _SPANISH_PORTUGUESE_ITALIAN = """
     podes qual quale quando que quello quem questa questo quien quieres resto ricorda ricordi riguardo sabe sabes sai
     se ser si sido sobre sono sta stata stato su sua sucedio successo sul sulla suo tambem tambien te tem tema
     tenemos ti tiene tu tudo tuo tutto um uma un una uno va vai voce voi y ya yo en los
+    as sao todas todos
     acordamos anotamos apuntado apuntamos apunte dijeron dijimos escribimos escrito hubo problema
     problemas quedamos quedo
 """
 _DUTCH_NORDIC_POLISH_TURKISH = """
     hoeveel wanneer welk hvorfor hvilken hvornar varfor vilken ile ilu nerede
-    aan al alweer bij daar dan dat de deze dit doen een eens en er ergens gebeurd gedaan geen ging haar hadden
+    aan al alle alweer bij daar dan dat de deze dit doen een eens en er ergens gebeurd gedaan geen ging haar hadden
     heb hebben hebt heeft het hij hoe hun iets ik is je jij jou kan kun maar me meer met mij nog niet nu of om omtrent
     ons onze ook op over rond te toch toen uit van voor waar waarom was wat weer weet wel welke werd wie wij
     worden ze zei zich zijn zo
