@@ -95,7 +95,7 @@ LONG = 4_000  # characters from which on a text is read better in sections
 MOST_SECTIONS = 500  # of one text; beyond that the deepest headings stay within their sections
 _DEEPEST = 6
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t\r]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")  # with the signs that may close it
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-{2,})[ \t\r]*")
 _NO_PARAGRAPH = re.compile(r"\s|[#>|*+-]|\d+[.)]\s|$")  # how a line begins that no line of dashes makes a heading
 _FENCE = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?:(`{3,})[^`]*|(~{3,}).*)")
@@ -230,15 +230,21 @@ def _closing(lines: Sequence[str], number: int) -> re.Pattern[str] | None:
         return re.compile(rf".*</{raw[1]}>", re.IGNORECASE)
     if (instruction := _INSTRUCTION.match(line)) is not None:
         return re.compile(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
-    is_first = number == 0 or not lines[number - 1].strip() or _HEADING.fullmatch(lines[number - 1]) is not None
-    return _BLANK if _BLOCK.match(line) or (is_first and _TAG.fullmatch(line)) else None
+    opens = _BLOCK.match(line) or (_TAG.fullmatch(line) and _is_first(lines, number))
+    return _BLANK if opens else None
+
+
+def _is_first(lines: Sequence[str], number: int) -> bool:
+    """Whether no paragraph goes on with a line."""
+    before = lines[number - 1] if number else ""
+    return not before.strip() or _HEADING.fullmatch(before) is not None
 
 
 def _heading(lines: Sequence[str], number: int) -> _Heading | None:
     """The heading that begins with a line; a paragraph of one line that is underlined is one too."""
     found = _HEADING.fullmatch(lines[number])
     if found is not None:
-        return _Heading(number, len(found[1]), _plain(found[2]), 1)
+        return _Heading(number, len(found[1]), _plain(_unclosed(found[2])), 1)
     below = _UNDERLINE.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
     is_alone = number == 0 or not lines[number - 1].strip()
     if below is None or not is_alone or _NO_PARAGRAPH.match(lines[number]):
@@ -246,9 +252,15 @@ def _heading(lines: Sequence[str], number: int) -> _Heading | None:
     return _Heading(number, 1 if below[1] else 2, _plain(lines[number]), 2)
 
 
+def _unclosed(title: str) -> str:
+    """A heading's words without the signs that close it: "## Oils ##"."""
+    bare = title.strip().rstrip("#")
+    return bare if not bare or bare[-1].isspace() else title
+
+
 def _plain(title: str) -> str:
     """A heading's words without the marks of links and emphasis."""
-    words = _LINK.sub(r"\1", _ATTRIBUTES.sub("", title.strip()))
+    words = _LINK.sub(r"\1", _ATTRIBUTES.sub("", " ".join(title.split())))
     return " ".join(words.replace("**", "").replace("__", "").replace("`", "").strip("* ").split())
 
 
@@ -267,11 +279,8 @@ _HEADING_SHARE = 4  # of the room, one part may be the heading
 _STEM_LOSS, _SHORTEST_STEM = 2, 4  # letters at a word's end that may differ
 _SAME = 1e-9  # sums of floats that differ by less are equal
 _NEVER_MORE = 16  # characters to a token
-_SECOND_SHARE, _MOST_OF_SECOND, _LEAST = (
-    3,
-    80,
-    16,
-)  # a second place has one part of the room, and no more tokens than so
+# A second place has one of so many parts of the room, and at the most and at the least so many tokens.
+_SECOND_SHARE, _MOST_OF_SECOND, _LEAST = 3, 80, 16
 _FEW_SENTENCES = 2  # have a word for which a second place is shown
 
 
@@ -473,7 +482,6 @@ USUAL_HITS: Final = 10
 MOST_SHARES: Final = 5.0  # of those for ten hits: some clients take no answer of more than 25,000 tokens
 LONGEST_PASSAGE: Final = 300
 SHORTEST_PASSAGE: Final = 40
-_NEVER_MORE = 16  # characters to a token
 
 
 @dataclass(frozen=True, slots=True)

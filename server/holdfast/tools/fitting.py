@@ -107,7 +107,9 @@ _CUT_SHARES: Final = (1.03, 1.1, 1.5, 2.5)  # of the room, in turn: a text costs
 def cuts(shown: Passage, terms: Sequence[str], most: int) -> Iterator[Passage]:
     """Less and less of what is shown of a note, around the words by which it was chosen."""
     for room in (int(most / share) for share in _CUT_SHARES):
-        less = passage(shown.text, terms, room) if room >= FEWEST_SHOWN else shown
+        if room < FEWEST_SHOWN:
+            return
+        less = passage(shown.text, terms, room)
         if less.cut:
             yield Passage(less.text, shown.cut + less.cut)
 
