@@ -78,7 +78,8 @@ def _for_the_long_form(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
         if item.path.parent == HERE and ON_THE_FOLDER.get(item.path.stem) != _WIRE:
             given = dict(getattr(getattr(item, "callspec", None), "params", {}))
             way = str(given.get("era", ERAS[1])), str(given.get("storage", FOLDER))
-            tests.setdefault(item.nodeid.partition("[")[0], {}).setdefault(way, []).append(item)
+            if way[1] != ROWS or postgres.is_there():
+                tests.setdefault(item.nodeid.partition("[")[0], {}).setdefault(way, []).append(item)
     for ways in tests.values():
         for way, cases in ways.items():
             yield from (item for number, item in enumerate(cases) if not is_kept(number, way, ways.keys()))
@@ -89,7 +90,7 @@ def is_kept(number: int, way: Way, ways: AbstractSet[Way]) -> bool:
     (era, storage), (eras, storages) = way, ({each[part] for each in ways} for part in (0, 1))
     if number == 0:
         return len(eras) == 1 or len(storages) == 1 or (era == ERAS[0]) == (storage == ROWS)
-    by_turns = ROWS if number % 2 and ROWS in storages and postgres.is_there() else FOLDER
+    by_turns = ROWS if number % 2 and ROWS in storages else FOLDER
     return storage == by_turns and (era == ERAS[1] or ERAS[1] not in eras)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import postgres
 from served import ERAS
 from storages import FOLDER, ROWS
 
@@ -95,7 +94,7 @@ def test_the_short_form_runs_each_case_and_the_first_in_both_eras_and_on_both_st
     first, *further = ([way for way in ways if is_kept(number, way, ways)] for number in range(4))
     assert ({era for era, _ in first}, {storage for _, storage in first}) == ({*eras}, {*storages})
     assert [len(kept) for kept in further] == [1, 1, 1]
-    assert {storage for ((_, storage),) in further} == ({*storages} if postgres.is_there() else {FOLDER})
+    assert {storage for ((_, storage),) in further} == {*storages}
 
 
 def is_path_past_the_storage(node: ast.AST) -> bool:
