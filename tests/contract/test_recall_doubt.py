@@ -95,7 +95,7 @@ def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_que
 def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: str, text: str) -> None:
     asked = sought(query)
     assert asked is not None
-    assert not tells_nothing_of_it(asked, query, told(text))
+    assert not tells_nothing_of_it(asked, told(text))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: st
 def test_a_date_is_no_value(query: str, text: str) -> None:
     asked = sought(query)
     assert asked is not None
-    assert tells_nothing_of_it(asked, query, told(text))
+    assert tells_nothing_of_it(asked, told(text))
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_date_is_no_value(query: str, text: str) -> None:
     ],
 )
 def test_who_asks_where_is_not_answered_without_a_word_of_place(query: str, tells: str, tells_none: str) -> None:
-    assert not tells_nothing_of_it(sought(query), query, told(tells))
-    assert tells_nothing_of_it(sought(query), query, told(tells_none))
+    assert not tells_nothing_of_it(sought(query), told(tells))
+    assert tells_nothing_of_it(sought(query), told(tells_none))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_who_asks_where_is_not_answered_without_a_word_of_place(query: str, tell
     ],
 )
 def test_what_has_ended_and_what_tells_where_in_other_ways_is_an_answer(query: str, text: str) -> None:
-    assert not tells_nothing_of_it(sought(query), query, told(text))
+    assert not tells_nothing_of_it(sought(query), told(text))
 
 
 def test_a_note_about_another_ticket_is_no_strong_hit() -> None:

@@ -420,7 +420,7 @@ def _files(looked: _Looked) -> Iterator[CheckResult]:
         alone, many = f"{topology.orphan_nodes:,}", f"{topology.sudden_cores:,}"
         found = f"notes without a link: {alone}; notes that got {CORE_LINKS} links within a day: {many}"
         yield CheckResult("links", "warn", found, "The tool integrity_check names them.")
-    for problem in looked.report.edited[:MOST_NAMED]:
+    for problem in looked.report.edited:
         yield CheckResult(
             "beliefs", "warn", f"{problem.where}: {problem.what}", "Nothing is to be done, if it is right."
         )

@@ -132,7 +132,7 @@ _SPELT: Final = (  # also in one word with others: "sixty-one", "vierunddreissig
 )
 _COMPARED: Final = (  # "as tall as the door", "knee-deep", "bis zur Schulter"
     r"(?:\bas \w+ as\b|\bsize of\b|\bup to (?:the|my|your|his|her|our|an?)\b"
-    r"|\b\w+[- ](?:deep|high|tall|wide|thick|long)\b|\w{3,}(?:tief|hoch|dick|breit|gross)\b|\bso \w+ wie\b"
+    r"|\b\w+[- ](?:deep|high|tall|wide|thick|long)\b|\b\w{3,}(?:tief|hoch|dick|breit|gross)\b|\bso \w+ wie\b"
     r"|\bbis (?:zu[mr]?|an) |\baussi \w+ que\b|\bjusqu'a|\btan \w+ como\b|\btao \w+ como\b|\bhasta (?:el|la)\b"
     r"|\bate [ao]s?\b|\bcome un|\bfino all?)"
 )

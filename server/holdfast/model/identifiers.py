@@ -3,7 +3,7 @@
 What in a question can name one thing: identifiers in any spelling, and single words of any script.
 
 Things told from their like by a word beside them: "the north crane", "the Easter concert"; and words of time. And
-whom or what a question names that no note knows, and whether a text tells a place, or an end.
+whom or what a question names that no note knows, and whether a text tells of an end.
 
 What the words of a question score in a note: the numbers and rules that both searches by words share.
 
@@ -43,7 +43,7 @@ from holdfast.model.words import (
 
 _GRAMMAR_OF_ANY = STOP_WORDS | OPEN_WORDS | FRAME_WORDS
 _GRAMMAR_SHARE, _PLAIN_WORDS = 0.2, 2  # of an English question's words; so few tell nothing
-_ENGLISH_ALONE = STOP_WORDS.difference(*FRAMES[1:])  # "was" is German too
+_SURELY_ENGLISH = STOP_WORDS.difference(*FRAMES[1:])  # "was" is German too
 
 
 NEARLY_ALL: Final = 0.66  # share of what is asked about
@@ -150,7 +150,7 @@ def shows_another_language(text: str) -> bool:
     technical ones above all, cannot be told from others, and are taken for what the encoder reads.
     """
     words = folded_words(text)
-    if len(words) <= _PLAIN_WORDS or sum(word in _ENGLISH_ALONE for word in words) >= _GRAMMAR_SHARE * len(words):
+    if len(words) <= _PLAIN_WORDS or sum(word in _SURELY_ENGLISH for word in words) >= _GRAMMAR_SHARE * len(words):
         return False
     return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
 
@@ -540,33 +540,11 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
-_ASKS_WHERE = re.compile(
-    r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?(?:where(?! (?:possible|applicable|needed)\b)|wo|wohin|woher|(?:d')?où"
-    r"|(?:de |por |a ?)?d[oó]nde)\b"
-)
-_TELLS_WHERE = re.compile(  # with their accents, for "a" is none in English
-    r"\b(?:in|at|on|to|into|onto|from|under\w*|behind|near\w*|beside|between|inside|outside|above|below|over|via|by"
-    r"|through|along|across|opposite|within|toward\w*|up|down|\w*stairs|home|abroad|here|there|where|stays?|keeps?|uses?"
-    r"|for|with|has|have|had|got|took|im|am|bei|beim|auf|unter|über|hinter|neben|zwischen|vor|aus|nach|zu[mr]?|ins|vom|von"
-    r"|ans|mit|hat|oben|unten|dort|hier|drau(?:ss|ß)en|drinnen|zuhause|dans|chez|sur|sous|à|aux?|en|derrière|devant|près"
-    r"|vers|depuis|par|ici|avec|dehors|sobre|bajo|tras|junto|cerca|dentro|fuera|con|tiene|allí|aquí|del?|al"
-    r"|n?ell[ao]|nel|sull?a?|dall?a?|all[ao]|presso|sotto|sopra|dietro)\b|[/:\\]|\d|[^\W\u0000-\u024f]"
-)
 _ENDED = re.compile(
     r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|sold|stolen|lost|abolished"
-    r"|shut|dropped|discontinued|retired|withdrew|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
+    r"|shut|dropped|discontinued|retired|withdrew|lent|missing|verkauft"
+    r"|vendu\w*|vendid\w*|vendut\w*|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
 )
-_NAME_IN_A_TEXT = re.compile(r"(?<=[a-z,;] )[A-Z]\w+")  # not of German, where every noun has a capital
-
-
-def no_place(question: str, text: str) -> bool:
-    """Whether a place is asked for, and a text has neither a word that tells one, as "in" or "chez", nor a name.
-
-    Nearly all texts have one that do tell a place, and many others.
-    """
-    if not _ASKS_WHERE.match(question.lower().replace("\u2019", "'")) or _TELLS_WHERE.search(text.lower()):
-        return False
-    return not GERMAN.isdisjoint(_WORDS.findall(folded(text))) or not _NAME_IN_A_TEXT.search(text)
 
 
 def has_ended(text: str) -> bool:

@@ -276,13 +276,14 @@ def _items(body: str) -> Iterator[tuple[str, bool]]:
         if item and not bullet and (not blank or line[0].isspace()):
             item = f"{item} {line.strip()}"
         else:
-            yield from _said(item, box, ticked=above < sys.maxsize)
+            yield from _said(item, box, ticked=box in _TICKED or (not box and above < sys.maxsize))
             item = line[bullet.end() :].strip() if bullet else line.strip()
             box = (bullet.group(1) or "") if bullet else ""
             indent = len(line) - len(line.lstrip())
-            above = indent if box in _TICKED else above if not box and indent > above else sys.maxsize
+            if indent <= above:
+                above = indent if box in _TICKED else sys.maxsize
         blank = False
-    yield from _said(item, box, ticked=above < sys.maxsize)
+    yield from _said(item, box, ticked=box in _TICKED or (not box and above < sys.maxsize))
 
 
 def _said(item: str, box: str, *, ticked: bool) -> Iterator[tuple[str, bool]]:

@@ -22,7 +22,7 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
-from holdfast.model.identifiers import corrected, has_ended, is_formed, may_be_joined, may_be_slips, no_place, seldom_of
+from holdfast.model.identifiers import corrected, has_ended, is_formed, may_be_joined, may_be_slips, seldom_of
 from holdfast.model.intent import WHAT_COMES, Intent, asked_about, intent_of
 from holdfast.model.note import Note, instant, moment
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
@@ -421,20 +421,19 @@ def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[st
 
     @cache
     def lacks(end: str) -> bool:
-        return end in notes and tells_nothing_of_it(asked, asking.query, notes[end].note)
+        return end in notes and tells_nothing_of_it(asked, notes[end].note)
 
     return lacks
 
 
-def tells_nothing_of_it(asked: Sought | None, query: str, note: Note) -> bool:
+def tells_nothing_of_it(asked: Sought | None, note: Note) -> bool:
     """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
 
-    Asked for a place it has no word that tells where. What tells that something has ended tells enough.
+    What tells that something has ended tells enough.
     """
     if has_ended(note.content):
         return False
-    lacks = asked is not None and against(replace(asked, head=()), note) is not None
-    return lacks or no_place(query, f"{note.title}\n{note.content}")
+    return asked is not None and against(replace(asked, head=()), note) is not None
 
 
 def sought_of(asking: Asking) -> Sought | None:
