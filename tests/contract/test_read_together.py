@@ -34,7 +34,7 @@ def anyio_backend() -> str:
 
 
 class Told:
-    """Says of every pair the same, and notes what it was given."""
+    """Says of every pair the same, and notes what it was given; what is read once more the other way round not."""
 
     def __init__(self, said: ReadTogether | None) -> None:
         self._said = said
@@ -42,7 +42,7 @@ class Told:
         self.is_busy = False
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
-        self.given += pairs
+        self.given += [pair for pair in pairs if pair[::-1] not in self.given]
         if self._said is None:
             raise EncoderError("The model was mislaid.")
         return [self._said] * len(pairs)

@@ -130,4 +130,4 @@ async def test_the_pages_of_a_long_note_are_the_whole_note(agent: Agent) -> None
             pages.append(await agent.call("recall_node", node_id=note_id(number), page=len(pages) + 1))
         assert "".join(page["content"] for page in pages).strip() == text.strip()
         beyond = await agent.refused("recall_node", node_id=note_id(number), page=len(pages) + 1)
-        assert "page is outside" in beyond
+        assert "and the note has" in beyond

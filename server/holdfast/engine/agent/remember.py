@@ -220,7 +220,7 @@ async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
     same = (await ports.index.place(wanted.note, ports.now)).same
     encoded = await encode_note(ports, wanted.note.title, wanted.note.content)
     found = await ports.index.read(lambda view: close_notes(view, wanted.note, encoded.query, ports.now))
-    close, notice = await read_together(ports, wanted.note, found)
+    close, notice = await read_together(ports, wanted.note, found, either_way=True)
     return Prepared(wanted, encoded, close, same, notice)
 
 
@@ -286,7 +286,7 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     found, selfless = await ports.index.read(
         lambda view: (close_notes(view, note, encoded.query, ports.now), not view.notes([SELF_ID]))
     )
-    close, unread = await read_together(ports, note, found)
+    close, unread = await read_together(ports, note, found, either_way=True)
     keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
     if selfless:
@@ -425,8 +425,13 @@ def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: st
     return close
 
 
-async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tuple[tuple[Close, ...], str]:
-    """The same, the nearest judged by reading them together with the note; and a notice where that failed."""
+async def read_together(
+    ports: Ports, note: Note, close: Sequence[Close], *, either_way: bool = False
+) -> tuple[tuple[Close, ...], str]:
+    """The same, the nearest judged by reading them together with the note; and a notice where that failed.
+
+    With `either_way` likely versions are read once more the other way round: that tells who says the same in other words.
+    """
     able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
     near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
     pairs = [(item, *in_time(item.note, note)) for item in near]
@@ -438,8 +443,9 @@ async def read_together(ports: Ports, note: Note, close: Sequence[Close]) -> tup
             versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
             for (item, older, newer), each in zip(pairs, said, strict=True)
         ]
-        sure = [place for place, worth in enumerate(likely) if worth >= versions.PROPOSED]
-        back = await ports.pairs.read([(pairs[place][2].content, pairs[place][1].content) for place in sure])
+        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.PROPOSED]
+        turned = [(pairs[place][2].content, pairs[place][1].content) for place in sure]
+        back = await ports.pairs.read(turned) if turned else []
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
     same = {
