@@ -430,7 +430,7 @@ async def read_together(
 ) -> tuple[tuple[Close, ...], str]:
     """The same, the nearest judged by reading them together with the note; and a notice where that failed.
 
-    With `either_way` likely versions are read once more the other way round: that tells who says the same in other words.
+    With `either_way` likely versions are read once more the other way round: that tells what says the same again.
     """
     able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
     near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
