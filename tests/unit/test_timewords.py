@@ -433,6 +433,48 @@ def test_a_text_names_a_day_that_is_asked_about_or_a_time_around_it_or_others(te
     assert (found and found.says) == says
 
 
+@pytest.mark.parametrize("length", range(80))
+def test_a_date_that_follows_another_one_is_read_whole_at_any_distance(length: int) -> None:
+    between = "the printer was moved to the other end of the long hall by two of us and stays "[:length].strip()
+    text = f"On Monday {between} until the fair on 15 March 2027 begins."
+    says = [says_when(text, ASKED.date(), _only(date(year, 3, 15))) for year in (2026, 2027)]
+    assert [each and each.says for each in says] == ["around", "then"]
+
+
+def test_a_date_in_the_midst_of_which_the_text_is_cut_off_is_read_whole() -> None:
+    for length in range(1160, 1200):
+        text = f"{('word ' * 240)[:length].strip()} on 12 December 2027."
+        says = [says_when(text, ASKED.date(), _only(date(year, 12, 12))) for year in (2026, 2027)]
+        assert [each and each.says for each in says] in (["around", "then"], [None, None])
+
+
+def test_a_verb_far_from_a_date_does_not_make_it_past() -> None:
+    text = "The inspector was here. " + "The hall is heated on Monday and on Friday, too. " * 3 + "Fair: 12 December."
+    found = says_when(text, date(2025, 12, 15), _only(date(2026, 12, 12)))
+    assert found is not None
+    assert found.says == "then"
+
+
+@pytest.mark.parametrize("letter", ["I", "\u0130"])
+def test_a_letter_whose_lower_case_is_longer_hides_no_date(letter: str) -> None:
+    found = says_when(f"{letter * 100} party on 12 December 2026 at nine", ASKED.date(), _only(date(2026, 12, 12)))
+    assert found is not None
+    assert found.says == "then"
+    assert days(f"{letter} party: what did we decide in March?") == "2026-03-01..2026-03-31"
+
+
+@pytest.mark.parametrize("date_of_it", ["12. Dezember 2027", "Dec. 12, 2027", "12 Dec. 2027", "12\nDecember\n2027"])
+def test_of_many_dates_each_is_read_whole(date_of_it: str) -> None:
+    for count in range(12):
+        text = "The hall is closed on Monday. We meet on Friday\n" * count + f"The fair is on {date_of_it}. Bye."
+        says = [says_when(text, ASKED.date(), _only(date(year, 12, 12))) for year in (2026, 2027)]
+        assert [each and each.says for each in says] == ["around", "then"]
+
+
+def _only(day: date) -> DaysAsked:
+    return DaysAsked(day, day, openly=True)
+
+
 def test_a_day_without_a_year_that_is_lately_over_is_not_the_next_one() -> None:
     day = DaysAsked(date(2026, 12, 12), date(2026, 12, 12), openly=True)
     told = says_when("The inspector was here on 12 December.", date(2025, 12, 15), day)

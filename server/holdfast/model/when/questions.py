@@ -37,8 +37,7 @@ _TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
 
 def masked(line: str) -> str:
     """Lower case of the same length, with NULs for whatever is not a word, a number or a date."""
-    lowered = line.lower() if len(line.lower()) == len(line) else line
-    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), lowered.translate(_TYPEWRITTEN))
+    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), say.lowered(line).translate(_TYPEWRITTEN))
     text = _TOKEN.sub(lambda token: token.group() if _is_plain(token.group()) else _blank(token), text)
     text = _PART_HYPHEN.sub(r"\1 ", re.sub(r"\s", " ", text))
     return _ALSO_WORD.sub(lambda word: word.group() if _is_month(word, line) else _blank(word), text)
@@ -319,7 +318,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
     ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
-    if window and ((ahead and _looks_ahead(line.lower(), window.start)) or _is_until_then(line, window, asked)):
+    if window and ((ahead and _looks_ahead(say.lowered(line), window.start)) or _is_until_then(line, window, asked)):
         window, ahead = _coming(window, asked.date(), text[window.start : window.end]), True
     mark = _mark(text) or _UNSPACED_MARK.search(line)
     if event and window and event.start <= window.start <= event.end + 1:
@@ -447,7 +446,7 @@ def _reading(
 
 def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
     """Explicit, and asked of what was noted then: not of plans, of the state of things, or of today as such."""
-    text = line.lower()
+    text = say.lowered(line)
     if window.kind not in _SLACK or _LATER.search(text):
         return False
     if window.relation == "during" and (_STATE.search(text) or _RELATIVE.search(text[: window.start])):
@@ -464,18 +463,13 @@ def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
 Says = Literal["then", "around", "elsewhen"]
 
 _SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
-_LONGEST_TEXT, _AROUND, _MOST_DAYS = 1200, 60, 100
+_MOST_DAYS = 100
 _RELATIVE_WORDS = ("tomorrow", "week", "weekend", "morgen", "woche", "demain", "semaine", "semana", "settimana")
 _NO_DAYS = frozenset(
     {"vague", "about", "ago", "rolling", "year", "last year", "quarter", "the year", "the quarter", "in a while"}
 )
 _OF_ANY_YEAR = frozenset({*_YEARLY, "in season", "mention"})
 _RECENT = timedelta(days=31)
-_MAY_NAME_DAYS = re.compile(  # what stands in every text that names any, to look no further into most others
-    r"\d[-/.]\s?\d|\b(?:"
-    + say.any_of([*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS, *say.WEEKDAYS, *say.UNITS, *say.DAYS])
-    + rf")\b|{say.TOMORROW}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,9 +511,9 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
     year from then on, unless it tells of one that was lately.
     """
     found: dict[Says, PeriodPhrase] = {}
-    for piece in _pieces(text[:_LONGEST_TEXT]):
-        over = is_over(piece.lower())
-        for named in windows(masked(piece), told):
+    for part in say.parts_that_name_days(text):
+        for named in windows(masked(part), told):
+            over = is_over(say.lowered(say.around(part, named.start, named.end)))
             for each in () if named.kind in _NO_DAYS else _each_time(named, told, asked, over=over):
                 found.setdefault(_grade(each, asked), each)
     best = next((says for says in _SAYS if says in found), None)
@@ -550,15 +544,6 @@ def words_of_days(days: DaysAsked) -> str:
         names += numbers + [name for name, weekday in say.WEEKDAYS.items() if weekday in weekdays]
         names += _RELATIVE_WORDS
     return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """The parts of a text that may name days: to read all of a long one takes long."""
-    end = 0
-    for found in _MAY_NAME_DAYS.finditer(text.lower()):
-        if found.start() >= end:
-            end = found.end() + _AROUND
-            yield " ".join(text[max(0, found.start() - _AROUND) : end].split())
 
 
 def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 
@@ -425,3 +425,55 @@ LABELS = frozenset(
 def any_of(words: Iterable[str]) -> str:
     """The pattern of any of these words; of two that begin alike the longer one is tried first."""
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+# --- the parts of a text that may name days ---------------------------------------------------------
+
+_LONGEST_TEXT, _LONG_PART, _AROUND = 1200, 200, 60
+_MAY_NAME_DAYS = re.compile(  # what stands in every text that names any, to look no further into most others
+    rf"\d[-/.]\s?\d|\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS])})\b|{TOMORROW}"
+)
+_SENTENCE_END = re.compile(r"(?:(?<!\d)[.!?]\s+|\n\s*)(?=[^\W\d_]|[-*#])")  # not that of "12." nor "Dec. 2026"
+_TO_BLANK = re.compile(r"\S*")
+
+
+def lowered(text: str) -> str:
+    """Lower case of the same length: of all letters only this one has a longer one."""
+    return text.replace("\u0130", "i").lower()
+
+
+def parts_that_name_days(text: str) -> Iterator[str]:
+    """The parts of a text that may name days: to read all of a long one takes long.
+
+    What is near each other is of one part, or of some whole sentences: no date is read without its day or year.
+    """
+    near = text[: _LONGEST_TEXT + 2 * _AROUND]
+    start = end = last = 0
+    for found in _MAY_NAME_DAYS.finditer(lowered(near), 0, _LONGEST_TEXT):
+        begin, stop = _around(near, found.start(), found.end())
+        is_long = found.start() - start > _LONG_PART
+        if is_long and (whole := _SENTENCE_END.search(near, last, found.start())):
+            begin = end = whole.end()
+        if begin >= end:
+            yield from _one_line(near[start:end])
+            start = begin
+        end, last = stop, found.end()
+    yield from _one_line(near[start:end])
+
+
+def around(text: str, start: int, end: int) -> str:
+    """What stands from `start` to `end`, with so much on both sides as may change what days it names."""
+    begin, stop = _around(text, start, end)
+    return text[begin:stop]
+
+
+def _around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Some characters more on both sides, in whole words."""
+    before = max(0, start - _AROUND)
+    behind = _TO_BLANK.match(text, end + _AROUND)
+    return max(text.rfind(blank, 0, before) for blank in " \t\n") + 1, behind.end() if behind else len(text)
+
+
+def _one_line(part: str) -> Iterator[str]:
+    if part:
+        yield " ".join(part.split())
