@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.note import moment, read_instant
+from holdfast.model.note import Note, instant, moment, read_instant
 from holdfast.model.when.questions import (
     DaysAsked,
     TimeReading,
     looking_ahead,
+    other_days,
     outer_window,
     read_time,
     says_when,
@@ -473,6 +474,23 @@ def test_of_many_dates_each_is_read_whole(date_of_it: str) -> None:
 
 def _only(day: date) -> DaysAsked:
     return DaysAsked(day, day, openly=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "doubt"),
+    [
+        ("Dentist on 12 December 2025 at nine.", (12, 12), "12 December 2025, not 12 December 2026"),
+        ("Dentist on 12 December 2025 at nine.", (1, 31), "12 December 2025, not December 2026"),
+        ("Dentist on 4 January 2027 at nine.", (12, 12), "4 January 2027, not 12 December 2026"),
+        ("Dentist on 11 December 2026 at nine.", (12, 12), "11 December, not 12 December"),
+        ("Dentist on 12 December 2026 at nine.", (12, 12), ""),
+    ],
+)
+def test_a_doubt_about_days_names_the_years_where_these_differ(text: str, asked: tuple[int, int], doubt: str) -> None:
+    told = instant(ASKED)
+    note = Note("n1", text, "", told, told)
+    first, last = (date(2026, 12, day) for day in asked)
+    assert other_days(note, DaysAsked(first, last, openly=True)) == doubt
 
 
 def test_a_day_without_a_year_that_is_lately_over_is_not_the_next_one() -> None:

@@ -483,8 +483,9 @@ class DaysAsked:
     last: date
     openly: bool
 
-    def __str__(self) -> str:
-        return spans.named(Span(self.first, self.last), years=False)
+    @property
+    def span(self) -> Span:
+        return Span(self.first, self.last)
 
 
 def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
@@ -523,14 +524,15 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
 def other_days(note: Note, asked: DaysAsked) -> str:
     """What days a note names in place of those that are asked about, as "11 December, not 12 December"; else empty.
 
-    One that happened then, or was told then, speaks of them all the same.
+    They have their years where these differ. One that happened then, or was told then, speaks of them all the same.
     """
     if asked.first.isoformat() <= note.happened[:10] <= asked.last.isoformat():
         return ""
     said = says_when(f"{note.title}\n{note.content}", moment(note.created).date(), asked)
     if said is None or said.says == "then" or (said.says == "around" and not asked.openly):
         return ""
-    return f"{spans.named(said.days, years=False)}, not {asked}"
+    years = spans.years_of(said.days) != spans.years_of(asked.span)
+    return f"{spans.named(said.days, years=years)}, not {spans.named(asked.span, years=years)}"
 
 
 def words_of_days(days: DaysAsked) -> str:

@@ -178,6 +178,11 @@ def named(span: Span, *, years: bool = True) -> str:
     return f"{begin} to {_day(last, years)}"
 
 
+def years_of(span: Span) -> set[int]:
+    """The years of its first and its last day."""
+    return {day.year for day in (span.first, span.last) if day}
+
+
 def _day(day: date, years: bool) -> str:
     return f"{day.day} {_month_name(day)}" + (f" {day.year}" if years else "")
 
