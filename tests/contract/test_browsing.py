@@ -546,6 +546,27 @@ async def test_what_is_due_is_told_in_order_also_where_only_the_text_says_when(a
     assert (again.found, again["total"]) == ([fair], 4)
 
 
+async def test_how_many_there_are_in_other_projects_is_counted_there_alone(agent: Agent) -> None:
+    """Those of the other project would rank before these, so that not all of these were counted beside them."""
+    for number in range(40):
+        await agent.remember(f"Visitor {number} of the harbour and of all its many old cranes comes on 12 December.")
+    for number in range(12):
+        day = 12 if number < 3 else 11
+        await agent.remember(f"{day} December, 12, 2026: tour {number}.", space="quay")
+    answer = await agent.recall("What's on 12 December?")
+    assert answer["total"] == 40
+    assert "3 more in other projects" in answer.text
+
+
+async def test_where_not_all_were_looked_at_the_number_in_other_projects_is_the_least(agent: Agent) -> None:
+    await told(agent, "The inspector comes on 12 December.")
+    for number in range(50):
+        await agent.remember(f"Tour {number} is on 12 December.", space="quay")
+    answer = await agent.recall("What's on 12 December?")
+    assert answer["total"] == 1
+    assert "48 or more in other projects" in answer.text
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -334,8 +334,8 @@ _PLURALS = {"person": "people"}
 class Listing:
     """What the notes of a list are some of: `total` notes, of which one is `one`, several are `many`.
 
-    `which` says of what time, of which space and in which order; `lacking` what was asked for in vain. `elsewhere` are
-    in other projects.
+    `which` says of what time, of which space and in which order; `lacking` what was asked for in vain. `elsewhere` is
+    that of other projects. With `capped` not all notes were looked at whose text may name the time: there may be more.
     """
 
     total: int
@@ -343,8 +343,9 @@ class Listing:
     one: str
     many: str
     which: str
-    elsewhere: int = 0
+    elsewhere: Listing | None = None
     lacking: str = ""
+    capped: bool = False
 
     @property
     def described(self) -> str:
@@ -435,9 +436,9 @@ def _in_scopes(
     for number, spaces in enumerate(scopes):
         found = _list_in(view, replace(wanted, spaces=spaces), when, intent, limit, offset)
         if found is not None:
-            whole = None if number or len(scopes) == 1 else _list_in(view, wanted, when, intent, 0, 0)
-            others = whole.listing.total - found.listing.total if whole else 0
-            return replace(found, listing=replace(found.listing, elsewhere=others))
+            others = () if number or len(scopes) == 1 else tuple(set(view.spaces()).difference(spaces))
+            more = _list_in(view, replace(wanted, spaces=others), when, intent, 0, 0) if others else None
+            return replace(found, listing=replace(found.listing, elsewhere=more.listing if more else None))
     return None
 
 
@@ -447,22 +448,26 @@ def _list_in(
     timed = narrowed(wanted, when.after, when.before) if when else wanted
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
-    said = _said(view, wanted, when) if when and (coming or not intent.types) else {}
+    said, capped = _said(view, wanted, when) if when and (coming or not intent.types) else ({}, False)
     if not intent.due:
         found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
         if not said or found.listing.total > MOST_DUE:
-            return found if found.listing.total else None
+            return replace(found, listing=replace(found.listing, capped=capped)) if found.listing.total else None
     dated = _due(view, timed) if intent.due else view.by_time(timed, MOST_DUE, soonest=coming).ids
     ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
     listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
+    listing = replace(listing, capped=capped)
     return Listed(tuple(ids), listing, whole=True, searched=intent.due and when is None) if ids else None
 
 
-def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> dict[str, str]:
-    """Notes whose text names a day of this time, whenever they were told, each with the first day that it names."""
+def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, str], bool]:
+    """Notes whose text names a day of this time, whenever they were told, each with the first day that it names.
+
+    With it whether so many have its words that not all were looked at.
+    """
     days = days_asked(when.days, when.words, openly=True)
     if days is None:
-        return {}
+        return {}, False
     found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
     notes = view.notes(item.id for item in found)
     said = {
@@ -470,7 +475,8 @@ def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> dict[str, str]:
         for end, item in notes.items()
         if item.note.event_time is None
     }
-    return {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
+    firsts = {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
+    return firsts, len(found) >= MOST_SAYING
 
 
 def _merged(view: IndexView, dated: Sequence[str], said: Mapping[str, str], *, soonest: bool) -> list[str]:

@@ -476,9 +476,11 @@ def _spelling(asking: Asking) -> list[str]:
 
 def _more_elsewhere(listing: Listing) -> list[str]:
     """How many notes more there would be on a list, were it not of the current project alone."""
-    if not listing.elsewhere:
+    others = listing.elsewhere
+    if others is None:
         return []
-    return [f'{listing.elsewhere:,} more in other projects; ask "in all projects" for them.']
+    more = "or more" if others.capped else "more"
+    return [f'{others.total:,} {more} in other projects; ask "in all projects" for them.']
 
 
 def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
