@@ -250,6 +250,23 @@ async def test_files_that_said_the_same_become_two_notes_when_one_of_them_change
     assert (await mover.bring(source))["changes"] == []
 
 
+@pytest.mark.parametrize(("holder", "other"), [("x", "y"), ("y", "x")])
+@pytest.mark.parametrize("between", [0, 100])
+async def test_a_text_that_was_joined_stays_when_the_file_that_holds_it_changes(
+    mover: Mover, tmp_path: Path, holder: str, other: str, between: int
+) -> None:
+    source = write(tmp_path / "docs", {f"{holder}/kettle.md": "The kettle holds 2 l."})
+    await mover.bring(source)
+    write(source, {f"x/{number}.md": f"Cup {number} is blue." for number in range(between)})
+    assert (await mover.bring(write(source, {f"{other}/kettle.md": "The kettle holds 2 l."})))["same"] == 1
+    write(source, {f"{holder}/kettle.md": "The kettle holds 3 l."})
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["gone"], done["known"]) == (1, 1, 0, between)
+    held = [text for text in mover.texts() if "kettle holds" in text]
+    assert sorted("holds 3 l." in text for text in held) == [False, True]
+    assert (await mover.bring(source))["changes"] == []
+
+
 async def test_a_text_that_was_joined_to_an_agents_note_and_changed_is_named(mover: Mover, tmp_path: Path) -> None:
     await mover.call("remember", content="The pond is 140 cm deep.", space="docs")
     source = write(tmp_path / "docs", {"pond.md": "The pond is 140 cm deep."})

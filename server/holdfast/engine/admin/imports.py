@@ -246,6 +246,7 @@ class _Importing:
         self._first: dict[str, tuple[Note, ...]] = {}  # by what they say, the notes of this source
         self._anew: set[str] = set()  # notes that took a new text over
         self._apart: set[str] = set()  # what was joined to these while they said the same
+        self._joined: dict[str, Ready] = {}  # what is joined to other notes, which may yet take a new text over
 
     async def run(self, source: Source, progress: Progress) -> None:
         self._report.kind = source.kind
@@ -255,6 +256,11 @@ class _Importing:
             await self._take(items)
             done += sum(not isinstance(item, LeftOut) or item.broken for item in items)
             await progress(min(done, source.total), source.total)
+        for item in self._joined.values():
+            if item.note.id in self._apart:
+                await self._take_notes([item])
+            else:
+                await self._take_parts([item], item.note.content)
 
     async def _take(self, items: Sequence[Item]) -> None:
         ready: dict[str, Ready] = {}
@@ -276,9 +282,8 @@ class _Importing:
                     self._report.refuse(where, reason)
                 case LeftOut(where=where, reason=reason):
                     self._report.leave_out(where, [reason])
-        if first := await self._bring_up_to_date(list(ready.values())):
-            met = await self._memory.attend(lambda ports: self._store(ports, first))
-            self._count(first, met)
+        if others := await self._bring_up_to_date(list(ready.values())):
+            await self._take_notes(others)
 
     async def _by_length(self, items: Sequence[Item]) -> list[Item]:
         """These things, with short texts as one note unless they came in sections before."""
@@ -302,7 +307,10 @@ class _Importing:
         await self._take_parts(parts, item.whole.content)
 
     async def _bring_up_to_date(self, ready: Sequence[Ready]) -> list[Ready]:
-        """Let notes follow texts that have changed; returns the others. Those of an export stay as they are."""
+        """Let notes follow texts that have changed; returns what is new or as it was. An export's notes stay.
+
+        What is joined to another note waits for the end, when that one has its text.
+        """
         if self._report.kind == "holdfast":
             return list(ready)
         ids = [item.note.id for item in ready]
@@ -311,12 +319,17 @@ class _Importing:
         others: list[Ready] = []
         for item in ready:
             known = there.get(item.note.id)
-            is_apart = known is None and (item.note.id not in joined or item.note.id in self._apart)
-            if is_apart or (known is not None and known.note.content == item.note.content):
-                others.append(item)
-            else:
+            if known is not None and known.note.content != item.note.content:
                 await self._take_parts([item], item.note.content)
+            elif known is None and item.note.id in joined:
+                self._joined[item.note.id] = item
+            else:
+                others.append(item)
         return others
+
+    async def _take_notes(self, ready: Sequence[Ready]) -> None:
+        met = await self._memory.attend(lambda ports: self._store(ports, ready))
+        self._count(ready, met)
 
     async def _take_parts(self, parts: Sequence[Ready], whole: str) -> None:
         taken = await self._memory.attend(
