@@ -779,7 +779,7 @@ MUTATIONS = (
              "        elif (closing := _closing(lines, number)) is None:", "        else:",
              ("tests/unit/test_sections.py::test_what_only_looks_like_a_heading_is_none",)),
     Mutation("section-overwritten", 5, "an import overwrites what was edited here", "engine/admin/arrivals.py",
-             "    return is_untouched and not note.is_outdated", "    return not note.is_outdated",
+             "    if not _is_as_it_came(note, came, plan.whole):", "    if note.is_outdated:",
              (f"{_SECTIONS}test_what_somebody_edited_here_stays_and_is_counted",)),
     Mutation("sections-apart", 2, "a section that went is not told", "engine/admin/arrivals.py",
              "    taken.missing = [each", "    taken.gone = [each",

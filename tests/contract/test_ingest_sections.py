@@ -220,6 +220,72 @@ async def test_a_file_that_changed_there_and_here_is_named_and_left(mover: Mover
     assert any(pond["id"] in reason for reason in reasons_of(done))
 
 
+@pytest.mark.parametrize("is_edited", [False, True])
+async def test_what_an_earlier_build_imported_follows_its_file_unless_it_was_edited_here(
+    mover: Mover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_edited: bool
+) -> None:
+    source = write(tmp_path / "docs", {"pond.md": "The pond is 140 cm deep.", "well.md": "The well is 9 m deep."})
+    with monkeypatch.context() as earlier:
+        earlier.setattr("holdfast.engine.admin.arrivals.digest", lambda _: None)  # no note kept the text that came
+        await mover.bring(source)
+    assert not any("imported_text" in text for text in mover.texts())
+    pond = await titled(mover, "pond")
+    changed = {"content": "The pond is 200 cm deep."} if is_edited else {"tags": ["water"]}
+    await mover.call("admin_update_memory", node_id=pond["id"], **changed)
+    assert reasons_of(done := await mover.bring(source)) == []
+    assert (done["updated"], done["differing"]) == (0, int(is_edited))
+    write(source, {"pond.md": "The pond is 155 cm deep.", "well.md": "The well is 11 m deep."})
+    done = await mover.bring(source)
+    assert (done["updated"], done["differing"]) == (2 - is_edited, int(is_edited))
+    assert ["155" in (await titled(mover, "pond"))["content"], len(reasons_of(done))] == [not is_edited, is_edited]
+
+
+async def test_of_a_note_from_earlier_whose_first_text_is_not_known_nothing_is_claimed(
+    mover: Mover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write(tmp_path / "docs", {"pond.md": "The pond is 140 cm deep."})
+    with monkeypatch.context() as earlier:
+        earlier.setattr("holdfast.engine.admin.arrivals.digest", lambda _: None)
+        await mover.bring(source)
+    monkeypatch.setattr("holdfast.engine.admin.arrivals.MOST_IMPORTS", 0)  # the journal knows nothing of it any more
+    write(source, {"pond.md": "The pond is 155 cm deep."})
+    done = await mover.bring(source)
+    assert (done["updated"], done["differing"], reasons_of(done)) == (0, 1, [])
+
+
+async def test_what_was_taken_back_stays_away_until_the_file_changes_again(mover: Mover, tmp_path: Path) -> None:
+    source, changes = tmp_path / "docs", []
+    for when in ("at night", "at noon", "at dusk"):
+        done = await mover.bring(write(source, {"pump.md": f"The pump runs {when}."}))
+        changes += done["changes"]
+    for change in (changes[2], changes[1]):
+        await mover.call("admin_undo", change_id=change)
+    before = files_of(mover.home)
+    for when in ("at noon", "at dusk", "at night"):
+        done = await mover.bring(write(source, {"pump.md": f"The pump runs {when}."}))
+        assert (done["updated"], done["differing"], reasons_of(done)) == (0, int(when != "at night"), [])
+        assert files_of(mover.home) == before
+    for when in ("at dawn", "at noon"):
+        assert (await mover.bring(write(source, {"pump.md": f"The pump runs {when}."})))["updated"] == 1
+        assert when in (await titled(mover, "pump"))["content"]
+
+
+async def test_sections_that_were_taken_back_stay_away(mover: Mover, tmp_path: Path) -> None:
+    source = write(tmp_path / "docs", {"handbook.md": document()})
+    await mover.bring(source)
+    before = files_of(mover.home)
+    changed = {"Pilots": "The pilot boat is called Petrel.", "Tugs": "The tugs are leased until May."}
+    write(source, {"handbook.md": document(**changed)})
+    (change,) = (await mover.bring(source))["changes"]
+    await mover.call("admin_undo", change_id=change)
+    done = await mover.bring(source)
+    assert (done["notes"], done["updated"], done["gone"], done["differing"]) == (0, 0, 1, 2)
+    assert files_of(mover.home) == before
+    write(source, {"handbook.md": document(**changed, Lamps="Lamps burn gas.")})
+    assert (await mover.bring(source))["updated"] == 1
+    assert "Albatross" in (await titled(mover, "Pilots"))["content"]
+
+
 def reasons_of(done: dict[str, Any]) -> list[str]:
     return [item["reason"] for item in done["unmapped"]]
 

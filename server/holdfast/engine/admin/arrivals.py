@@ -8,9 +8,9 @@ sections that came with it, so that one that is gone can be retired.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.engine.agent.remember import THREAD_WEIGHT
 from holdfast.engine.commit import (
@@ -26,7 +26,16 @@ from holdfast.engine.commit import (
     self_change,
 )
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import HoldfastError, InvalidArgumentError, LimitExceededError, SecretRefusedError
+from holdfast.engine.sync.replay import look_back
+from holdfast.engine.sync.replay import whole as whole_lines
+from holdfast.errors import (
+    HoldfastError,
+    IntegrityError,
+    InvalidArgumentError,
+    LimitExceededError,
+    SecretRefusedError,
+)
+from holdfast.index.journal import LinesWanted
 from holdfast.index.rows import IndexedNote, digest
 from holdfast.model.moving import (
     IMPORTED_FROM,
@@ -38,7 +47,7 @@ from holdfast.model.moving import (
     imported_id,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note, same_text, space_name, title_of
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import FileChange, JournalRecord
 from holdfast.model.versions import AUTO_REASONS, BEFORE, FIRST
 from holdfast.store.codec import (
     MalformedError,
@@ -236,8 +245,11 @@ def why(error: HoldfastError) -> str:
     return f"{type(error).__name__}: {error.sentence}"
 
 
-IMPORT = "admin_import"
+IMPORT, IMPORT_OP = "admin_import", "import"  # the tool, and the verb of its changes
 STRUCTURE = ("part_of", "preceded_by")  # edges between the notes of one text
+MOST_IMPORTS = 100  # of one note, the latest, that are looked through
+
+_Said: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
 
 
 @dataclass(slots=True)
@@ -245,9 +257,10 @@ class Taken:
     """What became of the notes of a text, by id.
 
     `fresh` are new, `updated` took a change of the text over. `edited` differ from it and were left as they are, for
-    somebody has edited them here; `both` are those of them whose text has changed, too. `gone` were removed here
-    before, `known` counts all others that were there. `missing` are notes of sections that the text has no more.
-    `apart` are ids of texts that said the same as a note that is updated, and were joined to it when they came.
+    somebody has edited them here or took the change back; `both` are those edited here whose text has changed, too.
+    `gone` were removed here before, `known` counts all others that were there. `missing` are notes of sections that the
+    text has no more. `apart` are ids of texts that said the same as a note that is updated, and were joined to it when
+    they came.
     """
 
     fresh: list[str] = field(default_factory=list)
@@ -292,7 +305,7 @@ async def take_document(ports: Ports, caller: Caller, parts: Sequence[Ready], wh
             if await is_selfless(ports):
                 changes = [self_change(ports.now), *changes]
             plan.taken.change_id = (
-                await commit(ports, caller, "import", changes, None, JournalRecord(admin=IMPORT))
+                await commit(ports, caller, IMPORT_OP, changes, None, JournalRecord(admin=IMPORT))
             ).change_id
     return plan.taken
 
@@ -341,31 +354,35 @@ def _is_to_be_looked_at(plan: _Plan, part: Ready, known: IndexedNote) -> bool:
 
 async def _bring_up_to_date(ports: Ports, plan: _Plan, part: Ready, stored: Stored) -> None:
     note, taken = stored.note, plan.taken
-    came = stored.document.values.get(IMPORTED_TEXT)
-    if not _is_as_it_came(stored, plan.whole):
-        is_other = note.content != part.note.content
+    came = await _text_that_came(ports, stored)
+    is_other = note.content != part.note.content
+    if not _is_as_it_came(note, came, plan.whole):
         taken.edited += [note.id] if is_other else []
-        taken.both += [note.id] if is_other and came != digest(part.note.content) else []
+        taken.both += [note.id] if is_other and came not in (None, digest(part.note.content)) else []
         return
-    after = replace(note, content=part.note.content, connections=_links(note, part.note, plan.own))
-    if after.content != note.content:
-        joined = [each for each in note.merged if not await ports.index.changes(each)]
-        after = replace(after, merged=tuple(each for each in note.merged if each not in joined))
-        taken.apart += joined
+    joined = [each for each in note.merged if is_other and not await ports.index.changes(each)]
+    after = replace(
+        note,
+        content=part.note.content,
+        connections=_links(note, part.note, plan.own),
+        merged=tuple(each for each in note.merged if each not in joined),
+    )
     data = _marked(plan, changed_document(stored.document, note, after).render(), after)
     if after == note and parse(data).values == stored.document.values:
+        return
+    if await _is_taken_back(ports, note, after, plan.own):
+        taken.edited += [note.id] if is_other else []
         return
     after = replace(after, updated=max(ports.now, note.created))
     data = _marked(plan, changed_document(stored.document, note, after).render(), after)
     plan.changes.append(Change(stored, after, data))
     taken.updated.append(note.id)
+    taken.apart += joined
 
 
-def _is_as_it_came(stored: Stored, whole: str = "") -> bool:
+def _is_as_it_came(note: Note, came: str | None, whole: str = "") -> bool:
     """Whether a note is current and has the text that came, or all of it where it came before as one note."""
-    note = stored.note
-    is_untouched = stored.document.values.get(IMPORTED_TEXT) == digest(note.content) or note.content == whole
-    return is_untouched and not note.is_outdated
+    return (came == digest(note.content) or note.content == whole) and not note.is_outdated
 
 
 async def joined_to(ports: Ports, ids: Sequence[str]) -> dict[str, str]:
@@ -381,7 +398,7 @@ async def _set_apart(ports: Ports, plan: _Plan, part: Ready, other: IndexedNote)
     kept = tuple(each for each in stored.note.merged if each != note_id)
     if same_text(stored.note.content) == same_text(part.note.content) or len(kept) == len(stored.note.merged):
         taken.gone.append(note_id)
-    elif not _is_as_it_came(stored):
+    elif not _is_as_it_came(stored.note, await _text_that_came(ports, stored)):
         taken.edited.append(note_id)
         taken.both.append(note_id)
         taken.known += 1
@@ -419,3 +436,58 @@ def _sections_of(whole: Stored) -> list[str]:
     """The sections that came with the note of a whole; none where it came without."""
     sections = whole.document.values.get(IMPORTED_SECTIONS)
     return [each for each in sections if isinstance(each, str)] if isinstance(sections, list) else []
+
+
+async def _text_that_came(ports: Ports, stored: Stored) -> str | None:
+    """A hash of a note's text as it came; None where it is not known.
+
+    An earlier build did not keep it in the note: it is that of the file that the import made, as long as that is kept.
+    """
+    came = stored.document.values.get(IMPORTED_TEXT)
+    if came is not None:
+        return str(came)
+    made = [file for file in await _imports(ports, stored.note.id) if file.before is None]
+    if not made:
+        return None
+    first = stored.note if made[0].after == stored.hash else await _version(ports, made[0], made[0].after)
+    return digest(first.content) if first is not None else None
+
+
+async def _is_taken_back(ports: Ports, note: Note, after: Note, own: Collection[str]) -> bool:
+    """Whether an import would make of a note again what an earlier one made of it, and what was taken back since.
+
+    Args:
+        ports: storage and index.
+        note: as it is.
+        after: as it would be.
+        own: the notes of the same text: edges to them are part of what it says.
+    """
+    back = {_said(note, own)}
+    for file in reversed(await _imports(ports, note.id, undone=True)):
+        before, made = await _version(ports, file, file.before), await _version(ports, file, file.after)
+        if before is not None and made is not None and _said(before, own) in back:
+            back.add(_said(made, own))
+    return _said(after, own) in back - {_said(note, own)}
+
+
+def _said(note: Note, own: Collection[str]) -> _Said:
+    """What a note says, and how it is tied to the others of its text."""
+    ties = ((link.to, link.type) for link in note.connections if link.to in own and link.type in STRUCTURE)
+    return note.content, frozenset(ties)
+
+
+async def _imports(ports: Ports, note_id: str, *, undone: bool = False) -> list[FileChange]:
+    """What imports did to the file of a note, the last first; or only what of that is undone."""
+    wanted = LinesWanted(MOST_IMPORTS, ops=[IMPORT_OP], notes=(note_id, note_id))
+    rows = await look_back(ports, lambda view: view.lines(wanted))
+    lines = await whole_lines(ports, [row for row in rows if row.undone_by or not undone])
+    return [file for line in lines for file in line.record.files if file.note == note_id]
+
+
+async def _version(ports: Ports, file: FileChange, version: str | None) -> Note | None:
+    """A note as it was with this hash, which a later change has replaced; None where it is not kept."""
+    try:
+        past = await ports.store.past.replaced(replace(file, before=version, after=version)) if version else None
+    except IntegrityError:
+        return None
+    return past.note if past else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.backup.export import Exported
 from holdfast.engine.admin.arrivals import (
     IMPORT,
+    IMPORT_OP,
     LastInSpace,
     Ready,
     Taken,
@@ -371,7 +372,7 @@ class _Importing:
         if changes:
             if SELF_ID not in changes and await is_selfless(ports):
                 changes[SELF_ID] = self_change(ports.now)
-            done = await commit(ports, self._caller, "import", list(changes.values()), None, detail)
+            done = await commit(ports, self._caller, IMPORT_OP, list(changes.values()), None, detail)
             self._report.changes.append(done.change_id)
         joins: dict[str, list[Note]] = {}
         for item in ready:
@@ -381,7 +382,7 @@ class _Importing:
             there = await ports.index.notes(joins)
             before = [await load_current(ports, there[note_id]) for note_id in joins]
             joining = [Change(stored, _with_all(stored.note, joins[stored.note.id])) for stored in before]
-            done = await commit(ports, self._caller, "import", joining, None, detail)
+            done = await commit(ports, self._caller, IMPORT_OP, joining, None, detail)
             self._report.changes.append(done.change_id)
 
     async def _meet(self, ports: Ports, ready: Sequence[Ready]) -> _Met:
@@ -488,6 +489,6 @@ class _Importing:
                 raise LimitExceededError(f"The log of the day would be longer than {LARGEST_PAGE >> 20} MiB.")
             if self._writes:
                 await commit(
-                    ports, self._caller, "import", [PageChange(path, page, after)], None, JournalRecord(admin=IMPORT)
+                    ports, self._caller, IMPORT_OP, [PageChange(path, page, after)], None, JournalRecord(admin=IMPORT)
                 )
         return True
