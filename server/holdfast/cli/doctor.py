@@ -170,9 +170,8 @@ def check_watched(settings: Settings) -> Iterator[CheckResult]:
     """The folders of markdown that are kept in step: each must be there, and the memory a folder too."""
     if settings.watch and settings.store:
         said = "nothing is kept in step with them: the notes are in a database"
-        yield CheckResult(
-            "watched folders", "warn", said, "Take HOLDFAST_WATCH out; holdfast ingest takes them in once."
-        )
+        remedy = "Take HOLDFAST_WATCH out; holdfast ingest takes them in, and what has changed each time it is called."
+        yield CheckResult("watched folders", "warn", said, remedy)
         return
     for folder in settings.watch:
         if not folder.is_dir():
