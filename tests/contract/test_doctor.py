@@ -251,4 +251,4 @@ def test_a_watched_folder_that_is_not_there_is_told(
     else:
         assert found == whole
         assert (found["status"], "in a database" in found["said"]) == ("warn", True)
-        assert "holdfast ingest" in found["remedy"]
+        assert "holdfast ingest takes them in, and what has changed each time" in found["remedy"]
