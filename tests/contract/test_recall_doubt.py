@@ -21,7 +21,6 @@ from holdfast.model.ranking import (
     Ranked,
     careful,
     rank,
-    with_doubts,
 )
 from holdfast.model.words import query_terms
 from served import Agent
@@ -426,21 +425,6 @@ def test_a_seldom_word_among_others_that_the_note_has_not_leads_to_it_as_a_weak_
 def test_a_time_is_not_what_is_asked_for_of_a_thing(asked: str, missing: str) -> None:
     assert doubt_of(asked, told("Our trainee is Malte.")) == f"no {missing}"
     assert doubt_of(asked, told(f"Our {missing} is ill.")) in ("", "no person")
-
-
-def test_a_doubted_note_stands_behind_a_strong_one_that_has_what_is_asked_for() -> None:
-    ids = ("doubted", "sure", "weak")
-    items = [
-        Ranked(candidate(coverage=0.5, z=4.0)._replace(id=end), 1.0 - place, relevance)
-        for place, (end, relevance) in enumerate(zip(ids, (0.95, 0.9, 0.5), strict=True))
-    ]
-    assert [item.candidate.id for item in with_doubts(items, {})] == [*ids]
-    assert [item.candidate.id for item in with_doubts(items, {"doubted": (0.1, "no code")})] == [
-        "sure",
-        "doubted",
-        "weak",
-    ]
-    assert [item.candidate.id for item in with_doubts(items, {"doubted": (0.9, "no reason")})] == [*ids], "still better"
 
 
 @pytest.mark.parametrize(

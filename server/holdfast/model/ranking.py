@@ -307,17 +307,6 @@ def doubted(item: Ranked, share: float, why: str) -> Ranked:
     return item._replace(share=item.share * share, doubt=why, relevance=_with_odds(min(item.relevance, _SUREST), share))
 
 
-def with_doubts(ranked: Sequence[Ranked], doubts: Mapping[str, tuple[float, str]]) -> list[Ranked]:
-    """The same, what is doubted behind the last strong one without a doubt that is more relevant by now."""
-    placed: list[Ranked] = []
-    for item in reversed(ranked):
-        doubt = doubts.get(item.candidate.id)
-        item = doubted(item, *doubt) if doubt else item  # noqa: PLW2901 - the same note
-        sure = (not each.doubt and not each.weak and each.relevance > item.relevance for each in placed if doubt)
-        placed.insert(max((place for place, is_sure in enumerate(sure, 1) if is_sure), default=0), item)
-    return placed
-
-
 def _with_odds(probability: float, factor: float) -> float:
     """The probability with its odds multiplied."""
     return probability * factor / (probability * factor + 1.0 - probability)

@@ -62,10 +62,10 @@ from holdfast.model.ranking import (
     QueryVector,
     Question,
     Ranked,
+    doubted,
     gated,
     levelled,
     rank,
-    with_doubts,
 )
 from holdfast.model.words import query_terms
 
@@ -429,13 +429,13 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
 
 
 def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
-    """The same, but of the first ones less relevant what lacks a value asked for, or has another."""
+    """The same in the same order, but of the first ones less relevant what lacks a value asked for, or has another."""
     if (asked := sought_of(asking)) is None:
         return ranked
     least = WEAK if asked.only_siblings else FLOOR
     notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
     found = {end: doubt for end, item in notes.items() if (doubt := against(asked, item.note))}
-    return with_doubts(ranked, found)
+    return [doubted(item, *found[end]) if (end := item.candidate.id) in found else item for item in ranked]
 
 
 def _replaced(
