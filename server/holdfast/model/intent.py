@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from holdfast.model.identifiers import TIMES, UNITS, is_content
+from holdfast.model.when import spans as say
 from holdfast.model.words import (
     STOP_WORDS,
     asks_openly,
@@ -97,17 +98,7 @@ ASKING = _words(
     "quelle avons qué cuáles cuál hemos quali quais welke"
 )
 HAPPENED = _words("new news happened changed neues neu passiert nouveau nouvelles nuevo nuevas novedades")
-NUMERALS = {
-    folded(word): number
-    for words in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "due tre quattro cinque sei sette otto nove dieci undici dodici",
-    )
-    for number, word in enumerate(words.split(), start=2)
-}
+NUMERALS = {folded(word): number for word, number in say.NUMBERS.items() if number > 1}  # "a" is no count
 DID = _words("did have has")
 OVER = _words(
     "happened did done got accomplished achieved finished completed "
