@@ -247,6 +247,10 @@ class Ranked(NamedTuple):  # as many are made as candidates
     def weak(self) -> bool:
         return self.relevance < WEAK
 
+    def has_the_words_of(self, other: Ranked) -> bool:
+        """Whether it holds all the words of the question that the other does."""
+        return set(other.candidate.matched) <= set(self.candidate.matched)
+
     @property
     def why(self) -> str:
         """Which legs found it, in a few words."""

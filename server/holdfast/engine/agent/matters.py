@@ -454,7 +454,7 @@ def _heads(
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
         place = places.get(new, _NOWHERE)
-        answers_as_well = _answers_as_well(found[new], found[old])
+        answers_as_well = found[new].has_the_words_of(found[old])
         may_lead = matters.of(old, new) >= _LEAST_LIKELY or (answers_as_well and found[old].candidate.matched)
         if {old, new} <= matters.vectors.keys():
             rest = next((z for z, end in best if end not in (old, new)), 0.0)
@@ -496,11 +496,6 @@ def _z(item: Ranked) -> float:
     return _UNKNOWN_Z if item.candidate.z is None else item.candidate.z
 
 
-def _answers_as_well(newer: Ranked, older: Ranked) -> bool:
-    """Whether it holds all the words of the question that the older one does."""
-    return set(older.candidate.matched) <= set(newer.candidate.matched)
-
-
 def _is_nearest(found: Mapping[str, Ranked], new: str, others: Iterable[str]) -> bool:
     """Whether no other part of what was consolidated is nearer to the question."""
     return all(_z(found[part]) <= _z(found[new]) for part in others if part in found)
@@ -522,7 +517,7 @@ def _group(end: str, found: Mapping[str, Ranked], matters: Matters) -> set[str]:
         for (old, new), likely in matters.likely.items()
         if likely >= _OF_A_GROUP and end in (old, new) and {old, new} <= found.keys()
         for each in (old, new)
-        if likely >= _LIKELY_ONE or _answers_as_well(found[new], found[old])
+        if likely >= _LIKELY_ONE or found[new].has_the_words_of(found[old])
     }
     return _surely_with({end} | near, found, matters)
 

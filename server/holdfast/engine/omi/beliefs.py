@@ -261,8 +261,7 @@ def _answers_as_well(one: Ranked, other: Ranked) -> bool:
     """Whether the one names as much of the question as the other, or is about as relevant."""
     if one.weak and not other.weak:
         return False
-    names_all = set(one.candidate.matched) >= set(other.candidate.matched)
-    return names_all or one.relevance >= other.relevance - AS_RELEVANT
+    return one.has_the_words_of(other) or one.relevance >= other.relevance - AS_RELEVANT
 
 
 async def _contradictions_of(ports: Ports, belief_id: str) -> int:
