@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from statistics import fmean
 from typing import Final
@@ -202,13 +202,7 @@ class Asking:
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
-    time = read_time(query, ports.asked_at or ports.clock())
-    if (
-        time
-        and time.kept
-        and _asks_for_a_list(rest := without_time(query, ahead := looking_ahead(time)), intent_of(rest))
-    ):
-        time = ahead
+    time = _time_of(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = None if time and nothing else intent_of(text), None, asked_about(text)
@@ -242,6 +236,16 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         asks=asks_something(query),
         asks_back=asks_back(query),
     )
+
+
+def _time_of(query: str, now: datetime) -> TimeReading | None:
+    """The time that a question speaks of: "in 30 days" may be a length too, but not where a list is asked for."""
+    time = read_time(query, now)
+    if time is None or not time.kept:
+        return time
+    ahead = looking_ahead(time)
+    rest = without_time(query, ahead)
+    return ahead if _asks_for_a_list(rest, intent_of(rest)) else time
 
 
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
