@@ -130,9 +130,9 @@ _SILENT = (
 _OF_ANY = """
     piece pair kilo kg litre liter jar bottle box bag cup loaf glass pack set sort kind type half bit lot most hour
     name number size colour color length width height depth age date day time place state status rule limit owner keeper
-    title code amount total value level rate share count capacity deadline budget temperature pressure speed name zahl
+    title code amount total value level rate share count capacity deadline budget temperature pressure speed zahl
     grosse farbe lange breite tiefe alter datum ort zustand regel besitzer stand hohe wert nom taille couleur longueur
-    date nombre tamano color largo fecha lugar regla dueno
+    nombre tamano color largo fecha lugar regla dueno
 """
 _OF = frozenset("of von vom des de du del della do da".split())  # noqa: SIM905 - as above
 _NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nueva novo nova nieuwe".split())  # noqa: SIM905 - as above

@@ -69,7 +69,7 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     (
         "duration",
         re.compile(
-            r"\bhow long\b|\bwie lange\b|\bcombien de temps\b|\b(?:cu|qu)anto te?i?e?mpo\b|\bcuanto tiempo\b"
+            r"\bhow long\b|\bwie lange\b|\bcombien de temps\b|\b[cq]uanto ti?empo\b"
             r"|\bquanto (?:dura|durano|ci (?:mette|vuole))\b"
         ),
     ),
@@ -85,8 +85,8 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     (
         "number",
         re.compile(
-            r"\bhow many\b|\bwie viele\b|\bcombien (?:de |d')(?!temps)|\bcuant[oa]s\b(?! anos)"
-            r"|\bquant[ei]\b(?! ann[io])|\bquant[oa]s\b(?! anos| vezes)"
+            r"\bhow many\b|\bwie viele\b|\bcombien (?:de |d')(?!temps)|\b[cq]uant[oa]s\b(?! anos| vezes)"
+            r"|\bquant[ei]\b(?! ann[io])"
         ),
     ),
     (
