@@ -151,8 +151,11 @@ async def test_a_list_of_a_tag_or_of_a_number_of_notes(agent: Agent) -> None:
         "the last three decisions in {}",
         "die letzten drei Entscheidungen in {}",
         "le ultime tre decisioni {}",
+        "quais foram as últimas três decisões em {}?",
     ):
         assert (await agent.recall(query.format("tollgate"))).found == ids[:3]
+    assert (await agent.recall("le ultime due decisioni tollgate")).found == ids[:2]
+    assert (await agent.recall("latest due decisions in tollgate")).found == []  # none is to come
 
 
 @pytest.mark.parametrize(

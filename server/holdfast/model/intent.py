@@ -138,7 +138,7 @@ FILLING = _by_language(
     "hemos los las el del de la a en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos "
     "muéstrame cosa mês mese dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
     "agenda calendario algo mes conoces le gli dei delle che quali abbiamo preso prese "
-    "di os as são dos das do da que quais temos tomamos",
+    "di os as são foram dos das do da em que quais temos tomamos",
     "de het een we welke zijn in van",
 )
 HERE = _pattern(
@@ -465,15 +465,15 @@ def _with_place(line: str) -> tuple[Intent, str]:
 
 def _listed(intent: Intent, words: list[str]) -> Intent | None:
     """The list that these words ask for, with a name of a space among them at most; None where they ask for none."""
+    languages = languages_of(" ".join(words))
+    ordered = not LATEST.isdisjoint(words)
+    words = _with_counts(words) if ordered else words
+    there = set(words)
     nouns = [NOUNS[word] for word in words if word in NOUNS]
-    nouns += ["decision"] if DECIDE & set(words) and DID & set(words) else []
-    there, languages = set(words), languages_of(" ".join(words))
+    nouns += ["decision"] if DECIDE & there and DID & there else []
     listing = in_languages(languages, LISTING) | LIST_VERBS
     usual = open_in(languages) | listing | in_languages(languages, FILLING)
-    due, ordered = bool(there & DUE_WORDS), bool(there & LATEST)
-    wanted = ordered or bool(there & listing)
-    if ordered:
-        words = [str(NUMERALS.get(word, word)) for word in words]
+    due, wanted = bool(there & DUE_WORDS), ordered or bool(there & listing)
     place = [word for word in words if not _is_usual(word, usual)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
@@ -488,6 +488,14 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     at_most = counts[0] if counts and ordered and counts[0] else None
     over = not due and bool(there & OVER)
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
+
+
+def _with_counts(words: list[str]) -> list[str]:
+    """The words with digits for numerals: "due" is two behind an Italian word, and else what is to be done."""
+    return [
+        str(NUMERALS.get(word, word)) if word != "due" or before.startswith("ultim") else word
+        for before, word in itertools.pairwise(["", *words])
+    ]
 
 
 def _names_a_place(words: list[str], place: list[str]) -> bool:
