@@ -155,7 +155,8 @@ async def test_a_list_of_a_tag_or_of_a_number_of_notes(agent: Agent) -> None:
     ):
         assert (await agent.recall(query.format("tollgate"))).found == ids[:3]
     assert (await agent.recall("le ultime due decisioni tollgate")).found == ids[:2]
-    assert (await agent.recall("latest due decisions in tollgate")).found == []  # none is to come
+    await put(agent, "Decided on the lighthouse.", 2, type="decision", space="headland")
+    assert (await agent.recall("latest due decisions in headland")).found == []  # none is to come
 
 
 @pytest.mark.parametrize(
