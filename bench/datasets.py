@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ WITHOUT_LOCOMO = "LoCoMo left out: give its file with --locomo FILE or in the en
 WITHOUT_BEAM = "BEAM left out: give the folder of its repository with --beam DIR or in the environment variable BEAM."
 BEAM_CHATS, MOST_CHATS = 8, 20
 MOST_CHARACTERS = 200_000  # of a message; one has more than a note may, being a drawing of blanks
+OF_AN_EXCHANGE, MOST_EVIDENCE = 1_500, 8  # characters of each of its messages; messages that answer a question
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 OFF_TOPIC = "offtopic"
 APART = frozenset({"adversarial"})
@@ -154,27 +155,36 @@ def locomo_query(talk: dict[str, Any], number: int, question: dict[str, Any]) ->
     )
 
 
-def read_beam(folder: Path, chats: int = BEAM_CHATS) -> Dataset:
+def read_beam(folder: Path, chats: int = BEAM_CHATS, *, exchanges: bool = False) -> Dataset:
     """One note for each message; a question whose messages are not named has no evidence, and nothing answers it."""
     places = [folder / "chats" / "100K" / str(number) for number in range(1, chats + 1)]
     missing = next((place for place in places if not (place / "chat.json").is_file()), None)
     if missing is not None:
         raise SystemExit(f"BEAM's repository has {missing / 'chat.json'}, which is not there.")
-    return Dataset(
+    beam = Dataset(
         name="beam",
         notes=tuple(note for place in places for note in beam_notes(place)),
         queries=tuple(query for place in places for query in beam_queries(place)),
     )
+    if not exchanges:
+        return beam
+    return in_exchanges(beam, dict(each for place in places for each in first_of_exchanges(place)))
 
 
 def beam_notes(place: Path) -> Iterator[BenchNote]:
     chat = f"beam-{place.name}"
+    for part, message in beam_messages(place):
+        content = message["content"][:MOST_CHARACTERS].strip()
+        given = {"content": content, "space": chat, "session": f"{chat}-{part}"}
+        if content:
+            yield BenchNote(f"{chat}/{message['id']}", given)
+
+
+def beam_messages(place: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The messages of a chat in order, each with the number of its part."""
     for part, batch in enumerate(json.loads((place / "chat.json").read_text("utf-8"))):
-        for message in (message for turn in batch["turns"] for message in turn):
-            content = message["content"][:MOST_CHARACTERS].strip()
-            given = {"content": content, "space": chat, "session": f"{chat}-{part}"}
-            if content:
-                yield BenchNote(f"{chat}/{message['id']}", given)
+        for turn in batch["turns"]:
+            yield from ((part, message) for message in turn)
 
 
 def beam_queries(place: Path) -> Iterator[BenchQuery]:
@@ -185,6 +195,37 @@ def beam_queries(place: Path) -> Iterator[BenchQuery]:
             messages = tuple(dict.fromkeys(f"{chat}/{each}" for each in numbers_in(question.get("source_chat_ids"))))
             given = {"spaces": [chat]}
             yield BenchQuery(f"{chat}/{kind}{number}", kind, question["question"], messages, arguments=given)
+
+
+def in_exchanges(beam: Dataset, first_of: Mapping[str, str]) -> Dataset:
+    """BEAM with one note for what somebody said and what was answered, both shortened, by the id of the former.
+
+    Questions whose evidence is spread over more than eight messages are left out: ten hits hardly hold it.
+    """
+    exchanges: dict[str, list[BenchNote]] = {}
+    for note in beam.notes:
+        exchanges.setdefault(first_of[note.id], []).append(note)
+    notes = (
+        BenchNote(first, messages[0].arguments | {"content": _said(messages)}) for first, messages in exchanges.items()
+    )
+    queries = (
+        replace(query, evidence=tuple(dict.fromkeys(first_of[message] for message in query.evidence)))
+        for query in beam.queries
+        if len(query.evidence) <= MOST_EVIDENCE
+    )
+    return Dataset("beam, in exchanges", tuple(notes), tuple(queries))
+
+
+def first_of_exchanges(place: Path) -> Iterator[tuple[str, str]]:
+    """For each message of a chat the last one before it that is not an answer."""
+    first = ""
+    for _, message in beam_messages(place):
+        first = first if first and message["role"] == "assistant" else f"beam-{place.name}/{message['id']}"
+        yield f"beam-{place.name}/{message['id']}", first
+
+
+def _said(messages: Sequence[BenchNote]) -> str:
+    return "\n\n".join(message.arguments["content"][:OF_AN_EXCHANGE].strip() for message in messages)
 
 
 def numbers_in(given: Any) -> Iterator[int]:
@@ -243,6 +284,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file (default: the variable LOCOMO)")
     parser.add_argument("--beam", type=Path, metavar="DIR", help="the folder of BEAM's repository (default: BEAM)")
     parser.add_argument("--chats", type=int, default=BEAM_CHATS, metavar="N", help=f"of BEAM; {MOST_CHATS} at most")
+    parser.add_argument("--exchanges", action="store_true", help="BEAM with one note for a message and its answer")
     parser.add_argument("--messages", type=int, metavar="N", help="put notes together to messages of N characters")
     parser.add_argument("--plain", action="store_true", help="store the content alone: no title, tag, space or time")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations of LoCoMo")
@@ -262,7 +304,7 @@ def chosen_datasets(options: argparse.Namespace) -> list[Dataset]:
     if beam is None:
         print(WITHOUT_BEAM)
     else:
-        found.append(read_beam(beam, min(options.chats, MOST_CHATS)))
+        found.append(read_beam(beam, min(options.chats, MOST_CHATS), exchanges=options.exchanges))
     if options.plain:
         found = [plainly(dataset) for dataset in found]
     return [in_messages(dataset, options.messages) for dataset in found] if options.messages else found
