@@ -41,6 +41,7 @@ def candidate(*, coverage: float, z: float | None, held: tuple[str, ...] = ()) -
         superseded_by=None,
         created="2026-11-01T00:00:00Z",
         happened="2026-11-01T00:00:00Z",
+        long=False,
         coverage=coverage,
         z=z,
         session_z=z,

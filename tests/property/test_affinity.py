@@ -150,6 +150,7 @@ def test_it_moves_notes_and_takes_none_away_and_adds_none(
                 superseded_by=None,
                 created=NOW,
                 happened=NOW,
+                long=False,
                 coverage=coverage,
                 z=z,
                 session_z=z,

@@ -306,6 +306,21 @@ async def test_a_note_is_found_by_the_two_before_it_and_the_one_after_it_in_its_
     )
 
 
+async def test_a_long_note_borrows_no_words_and_lends_those_it_begins_with(index: NoteIndex, tmp_path: Path) -> None:
+    await talk(index)
+    long = f"whole {'told at length ' * 60}end"
+    await index.apply(Update(notes=[in_session(35, long, 35)]))
+    found = await contexts(tmp_path / "index.db")
+    assert found["whole"] == ("", "")
+    earlier, later = found["echo"][0], found["delta"][1]
+    assert earlier.startswith("whole told at length")
+    assert later == earlier.removesuffix(" delta")
+    assert "end" not in earlier
+    assert earlier.endswith(" delta")
+    assert an_id(35) not in await ids(index, "delta")
+    assert an_id(40) not in await ids(index, "end")
+
+
 async def test_context_follows_a_note_put_in_the_middle(index: NoteIndex, tmp_path: Path) -> None:
     await talk(index)
     await index.apply(Update(notes=[in_session(35, "middle", 35)]))

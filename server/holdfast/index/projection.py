@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
-from holdfast.index.current import NOT_RETIRED
+from holdfast.index.current import LONG, NOT_RETIRED
 from holdfast.index.journal import Advance, advance, put_lines, put_records
 from holdfast.index.maintenance import UseRow, put_importance, put_uses
 from holdfast.index.recalls import FeedbackRow, QuestionVector, put_feedback, put_question_vectors
@@ -43,7 +43,7 @@ _OF_NOTE = tuple(field.name for field in FIELDS if field.column)
 _own_values = attrgetter(*_OF_NOTE)
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 _TAGS, _OUTDATED = _OF_NOTE.index("tags"), _OF_NOTE.index("outdated")
-_COLUMNS = (*_OF_NOTE, "content", "happened", "path", "hash", "content_key", "encode_hash", "changed")
+_COLUMNS = (*_OF_NOTE, "content", "happened", "long", "path", "hash", "content_key", "encode_hash", "changed")
 _UPSERT = (
     f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608 - own names
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS if name != 'id')}"
@@ -236,7 +236,8 @@ def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
     own[_TAGS] = _AS_JSON(note.tags) if note.tags else "[]"
     own[_OUTDATED] = note.is_outdated
     key = content_key(note.content, note.type, note.space)
-    return (*own, note.content, note.happened, row.file.path, row.hash, key, row.encode_hash, change_seq)
+    is_long = len(note.content) >= LONG
+    return (*own, note.content, note.happened, is_long, row.file.path, row.hash, key, row.encode_hash, change_seq)
 
 
 def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
@@ -300,8 +301,8 @@ def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
     earlier = later = ""
     if session is not None and not retired:  # a retired note neither lends words nor borrows any
         place = (space, session, seq, created, note_id)
-        earlier = "\n".join(text for _, text in _adjacent(connection, place, later=False, count=EARLIER))
-        later = "\n".join(text for _, text in _adjacent(connection, place, later=True, count=LATER))
+        earlier = _lent(text for _, text in _adjacent(connection, place, later=False, count=EARLIER))
+        later = _lent(text for _, text in _adjacent(connection, place, later=True, count=LATER))
     connection.execute("DELETE FROM texts WHERE rowid = ?", (rowid,))
     connection.execute(_PUT_TEXT, _text(rowid, title, content, tags, subject, earlier, later))
 
@@ -309,10 +310,20 @@ def _put_text(connection: sqlite3.Connection, rowid: int) -> None:
 def _text(
     rowid: int, title: str, content: str, tags: str, subject: str | None, earlier: str = "", later: str = ""
 ) -> tuple[object, ...]:
-    """One row of `texts`; a title that only repeats the first line is left out."""
+    """One row of `texts`; a title that only repeats the first line is left out.
+
+    A turn of a talk is often understood with those around it alone. A long message says itself what it is about: with
+    words of others as long, each would be found for whatever its neighbours tell.
+    """
     own_title = "" if title == title_of(content) else title
+    if len(content) >= LONG:
+        earlier = later = ""
     words = " ".join(json.loads(tags)) if tags != "[]" else ""
     return rowid, *map(searchable, (own_title, content, words, subject or "", earlier, later))
+
+
+def _lent(texts: Iterable[str]) -> str:
+    return "\n".join(text[:LONG] for text in texts)
 
 
 def _alone(row: Sequence[Any]) -> tuple[object, ...]:
@@ -328,7 +339,7 @@ def _in_session(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[object, ...]]:
             yield _text(rowid, title, content, tags, subject)
             continue
         earlier, later = current[max(0, place - EARLIER) : place], current[place + 1 : place + 1 + LATER]
-        yield _text(rowid, title, content, tags, subject, "\n".join(reversed(earlier)), "\n".join(later))
+        yield _text(rowid, title, content, tags, subject, _lent(reversed(earlier)), _lent(later))
         place += 1
 
 

@@ -17,7 +17,7 @@ _TABLES = f"""
     CREATE TABLE notes (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
         {", ".join(f"{field.name} {field.column}" for field in FIELDS if field.column and field.name not in _LONG)},
-        changed INTEGER NOT NULL, happened TEXT NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
+        changed INTEGER NOT NULL, happened TEXT NOT NULL, long INTEGER NOT NULL, path TEXT NOT NULL, hash TEXT NOT NULL,
         content_key TEXT NOT NULL, encode_hash TEXT NOT NULL, encoded_by TEXT,
         {", ".join(f"{name} TEXT NOT NULL" for name in _LONG)}
     );

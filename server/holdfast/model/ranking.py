@@ -1,6 +1,6 @@
 """Order and relevance of what was found, and the values in which the index is asked and answers.
 
-    score = coverage^1.5 + 0.10 z + 0.05 session_z [0.13 z for a note of no session, where nothing is named]
+    score = coverage^1.5 + 0.10 z + 0.05 session_z [0.13 z for a note of no session, or a long one, if nothing is named]
             + 0.80 [share of the question's rare words] + 0.40 [the question names the note's subject]
             + 0.40 time agreement - 0.20 [another space] - 0.15 [retired] - 0.10 (1 - confidence)
             +- 0.02 [core, archival] + affinity
@@ -71,10 +71,10 @@ class Timeline:
 class RankCandidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
     """A note that some leg found, with what ranking needs to know of it.
 
-    `coverage` is the lexical leg in 0..1; `z` the cosine in deviations above the store's background, None where the
-    note has no vector or the query none; `session_z` the mean of the three best of its session, itself included;
-    `matched` the query's words that were found in it; `held` the rare ones, and the identifiers, that stand in its
-    own text.
+    `coverage` is the lexical leg in 0..1.05; `z` the cosine in deviations above the store's background, None where the
+    note has no vector or the query none; `session_z` the mean of the three best of its session, itself included, or its
+    own z where it is `long` and says itself what it is about; `matched` the query's words that were found in it; `held`
+    the rare ones, and the identifiers, that stand in its own text.
     """
 
     rowid: int
@@ -88,6 +88,7 @@ class RankCandidate(NamedTuple):  # many are made for each recall, and a tuple i
     superseded_by: str | None
     created: str
     happened: str
+    long: bool
     coverage: float
     z: float | None
     session_z: float | None
@@ -154,8 +155,8 @@ _FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another languag
 class Weights:
     """What each term of the score counts for; a field of 0 takes its term out.
 
-    `words` is a power, of coverage. `alone` stands in the place of `session` where a note has none and the question
-    names nobody and nothing.
+    `words` is a power, of coverage. `alone` stands in the place of `session` where a note has none, or is long, and the
+    question names nobody and nothing.
     """
 
     words: float = 1.5
@@ -463,7 +464,8 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
     read = _GUESSED if guessed else 1.0
     z = _guessed_z(candidate) if candidate.z is None and not asked.by_words else candidate.z or 0.0
-    beside = weights.session if candidate.session or asked.names else weights.alone * read
+    is_turn = bool(candidate.session) and not candidate.long
+    beside = weights.session if is_turn or asked.names else weights.alone * read
     terms = Terms(
         words=candidate.coverage**weights.words,
         meaning=weights.z * z * read,

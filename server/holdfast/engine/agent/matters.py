@@ -571,6 +571,7 @@ def bare(note: Note) -> RankCandidate:
         superseded_by=note.superseded_by,
         created=note.created,
         happened=note.happened,
+        long=False,
         coverage=0.0,
         z=None,
         session_z=None,

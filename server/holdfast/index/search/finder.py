@@ -198,7 +198,10 @@ def _held(size: int, rare: Sequence[Rare]) -> Floats:
 
 
 def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions) -> Floats:
-    """For each note of the pool the mean of the three best of its session that pass; its own z without a session."""
+    """For each note of the pool the mean of the three best of its session that pass.
+
+    Of a note without a session, or a long one, its own z.
+    """
     means = z.copy()
     sessions = snapshot.rows["session"][: snapshot.size]
     here = sessions[pool]
@@ -216,7 +219,7 @@ def _session_means(snapshot: Snapshot, passes: Mask, z: Floats, pool: Positions)
     best = rank < SESSION_BEST
     totals = np.add.reduceat(np.where(best, z[members], 0.0), starts)
     by_group = totals / np.minimum(sizes, SESSION_BEST)
-    of_session = pool[here >= 0]
+    of_session = pool[(here >= 0) & ~snapshot.rows["long"][pool]]
     means[of_session] = by_group[np.searchsorted(groups, sessions[of_session]).clip(max=len(groups) - 1)]
     return means
 

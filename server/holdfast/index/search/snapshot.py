@@ -79,18 +79,20 @@ NEVER = 1 << 62
 _FIELDS = np.dtype(
     [
         ("rowid", np.int64), ("space", np.int32), ("session", np.int32), ("subject", np.int32), ("type", np.int8),
-        ("tier", np.int8), ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_), ("until", np.int64),
-        ("happened", np.int64), ("created", np.int64), ("mark", np.int64),
+        ("tier", np.int8), ("long", np.bool_), ("live", np.bool_), ("outdated", np.bool_), ("replaced", np.bool_),
+        ("until", np.int64), ("happened", np.int64), ("created", np.int64), ("mark", np.int64),
     ]
 )  # fmt: skip
-_COLUMNS = "rowid, space, session, subject, type, tier, outdated, superseded_by, valid_until, happened, created, id"
+_COLUMNS = (
+    "rowid, space, session, subject, type, tier, long, outdated, superseded_by, valid_until, happened, created, id"
+)
 _GROWTH = 1.5
 _LARGE_COUNT = 200
 _MOST_COUNTS = 10_000
 _MOST_SCORES = 200_000  # 12 bytes each
 _MOST_ROWS = 2000
 _CANDIDATES = (
-    "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened "
+    "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened, long "
     "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))"
 )
 _NO_SIGNS = str.maketrans("", "", "-:TZ")  # of a canonical instant
@@ -183,7 +185,9 @@ class CandidateRows:
         if len(found) == len(rowids):
             return found
         missing = json.dumps([rowid for rowid in rowids if rowid not in known])
-        read = [(*row[:7], bool(row[7]), *row[8:]) for row in connection.execute(_CANDIDATES, (missing,))]
+        read = [
+            (*row[:7], bool(row[7]), *row[8:-1], bool(row[-1])) for row in connection.execute(_CANDIDATES, (missing,))
+        ]
         fresh = {row[0]: row for row in read}
         # never emptied, only exchanged: other threads look into it
         self._found = {**known, **fresh} if len(known) + len(fresh) <= _MOST_ROWS else fresh
@@ -335,6 +339,7 @@ class Snapshot:
         subject: str | None,
         type_: str,
         tier: str,
+        long: int,
         outdated: int,
         superseded_by: str | None,
         valid_until: str | None,
@@ -346,7 +351,7 @@ class Snapshot:
         made = number_of(created)
         return (
             rowid, self.spaces.number(space), conversation, self._subjects.number(subject),
-            self._types.number(type_), self._tiers.number(tier), True, bool(outdated),
+            self._types.number(type_), self._tiers.number(tier), bool(long), True, bool(outdated),
             superseded_by is not None, number_of(valid_until),
             made if happened == created else number_of(happened), made,
             id_number(note_id) & _MARK,
@@ -371,12 +376,16 @@ _SCORED = (  # bm25 works in no aggregate: the LIMIT keeps the inner query apart
     f"SELECT group_concat(rowid), group_concat(score) FROM (SELECT rowid, CAST(-{BM25} / {_PART} AS INTEGER) AS score "  # noqa: S608 - own words
     "FROM texts WHERE texts MATCH ? LIMIT -1)"
 )
+_OFTEN = np.float32(1.5)  # what a word counts at most that a long note has several times
+_MORE = np.float32(0.1)  # of what comes to more than all of the question that way: enough between two long notes
 _PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """`coverage` by position in 0..1: the share of the query's weight that the note's words carry.
+    """`coverage` by position in 0..1.05: the share of the query's weight that the note's words carry.
+
+    It is a little more than all where a long one says them often.
 
     `matched` has bit i set where term i of `words` was found. `unknown` are terms that no note of the store has.
     """
@@ -436,8 +445,9 @@ def search_words(
     """Score every note that passes the filter and holds a word of the query.
 
     coverage = sum(idf * min(1, tf)) / sum(idf) over the query's terms, where tf is BM25's saturated, length-normalised
-    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. Of common terms, which are
-    only looked for where a rare one was found, tf is taken as 0.8. Of `rare_ones` it is 1 in whatever holds them: a
+    term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. In a long note a word may
+    count 1.5, for what it says often it is about; of what is more than 1 in all a tenth is left. Of common terms, which
+    are only looked for where a rare one was found, tf is taken as 0.8. Of `rare_ones` it is 1 in whatever holds them: a
     long note has a passage about such a word, and its other passages do not speak against it.
     """
     whole = {term: rare.positions for rare in rare_ones for term in rare.unit.terms}
@@ -460,18 +470,21 @@ def search_words(
         place = len(rare)
         rare.append(term)
         if term.word in whole:
-            share[np.isin(positions, whole[term.word])] = 1.0
+            share[np.isin(positions, whole[term.word]) & (share < 1.0)] = 1.0
         coverage[positions] += term.idf / weight * share
         matched[positions] |= np.uint32(1 << place)
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage)
+    over = coverage > 1.0
+    coverage[over] = 1.0 + _MORE * (coverage[over] - 1.0)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
 def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: Term, passes: Mask) -> tuple[Positions, Floats]:
     """Where a word stands, or another of its family, and which share of its weight it scores there."""
     positions, scores = _of_term(connection, snapshot, term, passes)
-    share = np.minimum(np.float32(1.0), scores / np.float32(term.fts_idf))
+    most = np.where(snapshot.rows["long"][positions], _OFTEN, np.float32(1.0))
+    share = np.minimum(most, scores / np.float32(term.fts_idf))
     if not term.related:
         return positions, share
     everywhere = np.zeros(snapshot.size, np.float32)
