@@ -1,7 +1,7 @@
 """Teach the model that reads two notes together, and write the change: `server/holdfast/encode/together.npz`.
 
     pip install torch onnx
-    python bench/learn_pairs.py [--epochs N] [--from FILE] [--share S] [--out FILE]
+    python bench/learn_pairs.py [--epochs N] [--from FILE] [--share S] [--things S] [--whole-from NAME] [--out FILE]
 
 It learns from `bench/training/pairs`, which language models wrote for it: in each line a fact as it was first noted,
 its next version, that version in other words and sometimes a third one; and, beside it, something else of the same
@@ -13,8 +13,9 @@ curve). It takes 25 to 50 minutes on two processors.
 
 There is more that looks like a version and is none: in each line of `bench/training/things` several notes of one thing,
 each about something else of it, some with what was noted when just that had changed; and in the memories of
-`bench/training` notes that are near each other. With `--from` it goes on from what was learned before; `--share` is how
-much of the pairs it reads again then.
+`bench/training` notes that are near each other. With `--from` it goes on from what was learned before; `--share` and
+`--things` are how much of the domains of pairs, and of the pairs of things, it reads again then. Files of pairs from
+`--whole-from` on are new and read whole: the last time n.jsonl to v.jsonl, with 0.12, 0.35 and half an epoch.
 
 What the rest of the product makes of it is fitted apart, on other notes and what is held out here:
 `python bench/versions.py --fit`.
@@ -23,6 +24,7 @@ What the rest of the product makes of it is fitted apart, on other notes and wha
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ from holdfast.encode.builtin import ADAPTER
 from holdfast.encode.wordpiece import WordPiece
 from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, read, write
 from scoring import auc
-from versions import HELD_OUT, THINGS_HELD_OUT, domains_of_pairs, domains_of_things
+from versions import HELD_OUT, THINGS_HELD_OUT, TRAINING, domains_of_pairs, domains_of_things
 
 OUT = Path(__file__).parents[1] / "server" / "holdfast" / "encode" / "together.npz"
 HALF_A_PAIR = 64  # tokens of each note, with its marks
@@ -232,20 +234,34 @@ def save(model: TogetherModel, out: Path) -> None:
     )
 
 
+def domains_before(name: str) -> int:
+    """How many domains the files of pairs have that come before this one."""
+    files = [file for file in (TRAINING / "pairs").glob("*.jsonl") if file.stem < name]
+    lines = ((file.stem, line) for file in files for line in file.read_text("utf-8").strip().split("\n"))
+    return len({(stem, json.loads(line)["domain"]) for stem, line in lines})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=float, default=2.0, help="how often each pair is read (2)")
     parser.add_argument("--from", type=Path, dest="before", metavar="FILE", help="go on from what was learned before")
-    parser.add_argument("--share", type=float, default=1.0, help="how much of the pairs is read (1)")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of the domains of pairs is read (1)")
+    parser.add_argument("--things", type=float, default=1.0, help="how much of the pairs of things is read (1)")
+    parser.add_argument("--whole-from", default="~", metavar="NAME", help="files of pairs from this on are read whole")
     parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     options = parser.parse_args()
     torch.manual_seed(1)
     model, chance = TogetherModel(), np.random.RandomState(0)
-    told = [list(pairs_of(domain, model, chance)) for domain in domains_of_pairs()]
+    known = domains_before(options.whole_from)
+    domains = domains_of_pairs()
+    again = [
+        place >= known or not (place + 1) % HELD_OUT or chance.rand() < options.share for place in range(len(domains))
+    ]
+    told = [list(pairs_of(domain, model, chance)) if read else [] for domain, read in zip(domains, again, strict=True)]
     of_things = [list(pairs_of_things(lines, chance)) for lines in domains_of_things()]
     pairs = [pair for place, each in enumerate(told) if (place + 1) % HELD_OUT for pair in each]
-    pairs = [pair for pair in pairs if chance.rand() < options.share]
-    pairs += [pair for place, each in enumerate(of_things) if (place + 1) % THINGS_HELD_OUT for pair in each]
+    things = [pair for place, each in enumerate(of_things) if (place + 1) % THINGS_HELD_OUT for pair in each]
+    pairs += [pair for pair in things if chance.rand() < options.things]
     pairs += pairs_of_memories(model, chance)
     if options.before:
         with np.load(options.before) as learned:
