@@ -84,6 +84,11 @@ PAIRS = {
         "Tomasz was voted in as treasurer at the spring meeting of the allotment gardeners.",
         "who is treasurer of the allotment club?",
     ),
+    "none of the words asked for": (
+        "The treasurer of the allotment club is Ines Barral.",
+        "Tomasz looks after the allotment club's money.",
+        "who is treasurer of the allotment club?",
+    ),
     "an end": (
         "Members get ten percent off in the shop.",
         "There is no members' discount in the shop any more.",
@@ -101,21 +106,6 @@ async def test_what_is_told_anew_in_other_words_stands_before_what_was_said(
         first, second = await kept(memory, older, newer)
         assert reasons(second)[first.note.id] in (ANEW, MAYBE)
         assert next(iter(behind(await ask(memory, question)))) == second.note.id
-
-
-async def test_what_may_be_told_anew_without_the_words_asked_for_is_shown_behind(
-    tmp_path: Path, built_in: BuiltinEncoder
-) -> None:
-    """A limit: nothing tells this pair from two notes about two things, so the newer does not go ahead."""
-    older, newer = (
-        "The treasurer of the allotment club is Ines Barral.",
-        "Tomasz looks after the allotment club's money.",
-    )
-    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
-        first, second = await kept(memory, older, newer)
-        assert reasons(second)[first.note.id] in (ANEW, MAYBE)
-        shown = behind(await ask(memory, "who is treasurer of the allotment club?"))
-        assert list(shown) == [first.note.id, second.note.id]
 
 
 @pytest.mark.parametrize(
