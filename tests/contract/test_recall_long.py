@@ -41,7 +41,9 @@ async def test_a_long_message_is_not_found_for_what_was_said_beside_it(agent: Ag
 
 async def test_a_short_turn_is_still_found_by_those_around_it(agent: Agent) -> None:
     ids = await told(agent, "The pelican crossing needs new lights.", "Yes, I asked the council.", "Let us eat.")
-    assert (await agent.recall("pelican crossing lights")).found[:2] == ids[:2]
+    found = (await agent.recall("pelican crossing lights")).found
+    assert found[0] == ids[0]
+    assert ids[1] in found
 
 
 async def test_beside_a_long_message_a_short_one_has_its_beginning_alone(agent: Agent) -> None:

@@ -29,6 +29,8 @@ TEXTS = (
     "കാപ്പി വേണ്ട, എനിക്ക് ചായ മതി.",
     "灯台のランプは毎晩点検する。",
     "The pilot boat Albatross needs two hands and no rail.",
+    "The minutes of the pilots. " + "The buoy was painted, the buoy was moved, the lamp of the buoy was mended. " * 9,
+    "The minutes of the harbour. A buoy was seen. " + "Nothing else was said that anybody wrote down. " * 14,
 )
 QUESTIONS = (
     "Where does the crane CR-17 stand?",
@@ -37,6 +39,8 @@ QUESTIONS = (
     "ferries and piers at noon",
     "ചായ",
     "灯台のランプ",
+    "which minutes tell of a buoy?",
+    "buoy",
     "the the the",
     "Which colour has the zeppelin?",
 )

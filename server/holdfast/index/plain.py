@@ -20,6 +20,8 @@ from holdfast.model.identifiers import (
     BM25,
     MOST_CANDIDATES,
     MOST_TERMS,
+    OFTEN_SHARE,
+    OVER,
     OWN,
     POOL,
     RELATED_SHARE,
@@ -123,11 +125,12 @@ def found_by_words(connection: sqlite3.Connection, query: str, now: str, extraor
     found = coverage.keys() | {row for _, rows in rare for row in rows}
     held = {row: tuple(unit.label for unit, rows in rare if row in rows) for row in found}
     worth = {row: coverage.get(row, 0.0) + WEIGHTS.rare * len(held[row]) / max(1, len(rare)) for row in found}
+    best = ((row, row[0]) for row in _best_current(connection, worth, now))
     candidates = [
         RankCandidate._make(
-            (*row[:7], bool(row[7]), *row[8:], coverage[row[0]], None, None, tuple(matched[row[0]]), held[row[0]])
+            (*row[:7], bool(row[7]), *row[8:-1], bool(row[-1]), coverage[at], None, None, tuple(matched[at]), held[at])
         )
-        for row in _best_current(connection, worth, now)
+        for row, at in best
     ]
     return Found(tuple(candidates), unknown, {unit.label: len(rows) for unit, rows in rare}, total)
 
@@ -139,7 +142,8 @@ def _best_current(connection: sqlite3.Connection, worth: Mapping[int, float], no
         if len(found) < POOL:
             found += _current(
                 connection,
-                "rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened",
+                "rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened, "
+                "long",
                 order[start : start + _AT_ONCE],
                 now,
             )
@@ -179,7 +183,7 @@ def _covered(
         scored.append(term)
         here = spelt.get(term.word, frozenset())
         for row, share in _shares(connection, term).items():
-            coverage[row] += term.idf / weight * (1.0 if row in here else share)
+            coverage[row] += term.idf / weight * (max(1.0, share) if row in here else share)
             matched[row].append(term.word)
     either = " OR ".join(term.either for term in scored)
     for term in common if scored else ():
@@ -187,14 +191,18 @@ def _covered(
             expression = f"({either}) AND {OWN} : ({term.either})"
             for (row,) in connection.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (expression,)):
                 coverage[row] += term.idf / weight * USUAL_SHARE
-    return coverage, matched
+    return defaultdict(float, {row: _at_most(share) for row, share in coverage.items()}), matched
+
+
+def _at_most(share: float) -> float:
+    return share if share <= 1.0 else 1.0 + OVER * (share - 1.0)
 
 
 def _shares(connection: sqlite3.Connection, term: Term) -> dict[int, float]:
     """By row which share of its weight a word scores; another of its family scores less."""
-    statement = f"SELECT rowid, -{BM25} FROM texts WHERE texts MATCH ?"  # noqa: S608 - own words
+    statement = f"SELECT n.rowid, -{BM25}, n.long FROM texts JOIN notes n ON n.rowid = texts.rowid WHERE texts MATCH ?"  # noqa: S608 - own words
     found = connection.execute(statement, (term.phrase,))
-    shares = {row: min(1.0, score / term.fts_idf) for row, score in found}
+    shares = {row: min(OFTEN_SHARE if long else 1.0, score / term.fts_idf) for row, score, long in found}
     for other in term.related:
         for row, share in _shares(connection, other).items():
             shares[row] = max(shares.get(row, 0.0), RELATED_SHARE * share)

@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from holdfast.model.identifiers import (
     BM25,
+    OFTEN_SHARE,
+    OVER,
     OWN,
     RELATED_SHARE,
     USUAL_SHARE,
@@ -376,8 +378,6 @@ _SCORED = (  # bm25 works in no aggregate: the LIMIT keeps the inner query apart
     f"SELECT group_concat(rowid), group_concat(score) FROM (SELECT rowid, CAST(-{BM25} / {_PART} AS INTEGER) AS score "  # noqa: S608 - own words
     "FROM texts WHERE texts MATCH ? LIMIT -1)"
 )
-_OFTEN = np.float32(1.5)  # what a word counts at most that a long note has several times
-_MORE = np.float32(0.1)  # of what comes to more than all of the question that way: enough between two long notes
 _PRESENT = "SELECT group_concat(rowid) FROM texts WHERE texts MATCH ?"
 
 
@@ -476,14 +476,14 @@ def search_words(
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage)
     over = coverage > 1.0
-    coverage[over] = 1.0 + _MORE * (coverage[over] - 1.0)
+    coverage[over] = 1.0 + OVER * (coverage[over] - 1.0)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)
 
 
 def _shares(connection: sqlite3.Connection, snapshot: Snapshot, term: Term, passes: Mask) -> tuple[Positions, Floats]:
     """Where a word stands, or another of its family, and which share of its weight it scores there."""
     positions, scores = _of_term(connection, snapshot, term, passes)
-    most = np.where(snapshot.rows["long"][positions], _OFTEN, np.float32(1.0))
+    most = np.where(snapshot.rows["long"][positions], np.float32(OFTEN_SHARE), np.float32(1.0))
     share = np.minimum(most, scores / np.float32(term.fts_idf))
     if not term.related:
         return positions, share
