@@ -57,18 +57,20 @@ def ranked(question: Question, unknown: set[str], *held: str) -> Ranked:
 
 
 @pytest.mark.parametrize(
-    ("query", "session", "first"),
+    ("query", "session", "long", "first"),
     [
-        ("Who looks after the crane?", None, "meant"),
-        ("Who looks after the crane?", "talk", "worded"),
-        ("Who looks after Melanie?", None, "worded"),
+        ("Who looks after the crane?", None, False, "meant"),
+        ("Who looks after the crane?", "talk", False, "worded"),
+        ("Who looks after the crane?", "talk", True, "meant"),
+        ("Who looks after Melanie?", None, False, "worded"),
+        ("Who looks after Melanie?", "talk", True, "worded"),
     ],
 )
 def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or_of_what_is_named(
-    query: str, session: str | None, first: str
+    query: str, session: str | None, *, long: bool, first: str
 ) -> None:
-    worded = candidate(coverage=0.6, z=1.0)._replace(id="worded", session=session)
-    meant = candidate(coverage=0.1, z=3.2)._replace(id="meant", session=session)
+    worded = candidate(coverage=0.6, z=1.0)._replace(id="worded", session=session, long=long)
+    meant = candidate(coverage=0.1, z=3.2)._replace(id="meant", session=session, long=long)
     best, _ = rank(Found((worded, meant)), Question(query))
     assert best.candidate.id == first
 
