@@ -191,10 +191,11 @@ def _covered(
             expression = f"({either}) AND {OWN} : ({term.either})"
             for (row,) in connection.execute("SELECT rowid FROM texts WHERE texts MATCH ?", (expression,)):
                 coverage[row] += term.idf / weight * USUAL_SHARE
-    return defaultdict(float, {row: _at_most(share) for row, share in coverage.items()}), matched
+    return defaultdict(float, {row: _mostly_all(share) for row, share in coverage.items()}), matched
 
 
-def _at_most(share: float) -> float:
+def _mostly_all(share: float) -> float:
+    """A share of which what is more than all, in a long note, hardly counts."""
     return share if share <= 1.0 else 1.0 + OVER * (share - 1.0)
 
 
