@@ -36,11 +36,11 @@ from holdfast.model.identifiers import (
     weighed,
 )
 from holdfast.model.note import SELF_ID, Note
-from holdfast.model.ranking import WEIGHTS, Found, RankCandidate
+from holdfast.model.ranking import ROW_COLUMNS, WEIGHTS, Found, RankCandidate
 from holdfast.model.words import query_terms
 
 _LAST: Final = "\U0010ffff"  # sorts behind every name
-_ID, _CREATED = 1, 9  # of what is told of a candidate
+_ID, _CREATED = map(RankCandidate._fields.index, ("id", "created"))
 _AT_ONCE: Final = 200  # rows that are looked at together
 _COLUMNS: Final = (
     "id", "content", "title", "created", "updated", "type", "tier", "space", "confidence", "event_time",
@@ -125,12 +125,9 @@ def found_by_words(connection: sqlite3.Connection, query: str, now: str, extraor
     found = coverage.keys() | {row for _, rows in rare for row in rows}
     held = {row: tuple(unit.label for unit, rows in rare if row in rows) for row in found}
     worth = {row: coverage.get(row, 0.0) + WEIGHTS.rare * len(held[row]) / max(1, len(rare)) for row in found}
-    best = ((row, row[0]) for row in _best_current(connection, worth, now))
     candidates = [
-        RankCandidate._make(
-            (*row[:7], bool(row[7]), *row[8:-1], bool(row[-1]), coverage[at], None, None, tuple(matched[at]), held[at])
-        )
-        for row, at in best
+        RankCandidate._make((*row, coverage[row[0]], None, None, tuple(matched[row[0]]), held[row[0]]))
+        for row in _best_current(connection, worth, now)
     ]
     return Found(tuple(candidates), unknown, {unit.label: len(rows) for unit, rows in rare}, total)
 
@@ -140,13 +137,7 @@ def _best_current(connection: sqlite3.Connection, worth: Mapping[int, float], no
     order, found = sorted(worth, key=lambda row: (-worth[row], -row)), list[tuple[Any, ...]]()
     for start in range(0, len(order), _AT_ONCE):
         if len(found) < POOL:
-            found += _current(
-                connection,
-                "rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened, "
-                "long",
-                order[start : start + _AT_ONCE],
-                now,
-            )
+            found += _current(connection, ROW_COLUMNS, order[start : start + _AT_ONCE], now)
     found.sort(key=lambda row: row[_ID])
     found.sort(key=lambda row: (worth[row[0]], row[_CREATED]), reverse=True)
     return found[:MOST_CANDIDATES]

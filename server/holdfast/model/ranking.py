@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from holdfast.model.doubts import VALUE_WORDS
 from holdfast.model.identifiers import (
@@ -69,7 +69,7 @@ class Timeline:
 
 
 class RankCandidate(NamedTuple):  # many are made for each recall, and a tuple is made five times as fast
-    """A note that some leg found, with what ranking needs to know of it.
+    """A note that some leg found: what the index's row of it says, under the names of its columns, and the legs.
 
     `coverage` is the lexical leg in 0..1.05; `z` the cosine in deviations above the store's background, None where the
     note has no vector or the query none; `session_z` the mean of the three best of its session, itself included, or its
@@ -84,16 +84,19 @@ class RankCandidate(NamedTuple):  # many are made for each recall, and a tuple i
     subject: str | None
     tier: str
     confidence: float
-    outdated: bool
+    outdated: int  # 0 or 1, as SQLite has it, and `long` too
     superseded_by: str | None
     created: str
     happened: str
-    long: bool
+    long: int
     coverage: float
     z: float | None
     session_z: float | None
     matched: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+
+
+ROW_COLUMNS: Final = ", ".join(RankCandidate._fields[: RankCandidate._fields.index("coverage")])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,4 @@
-"""What a search knows of every note without reading a row, and its lexical leg, which scores notes there.
-
-What a search needs of every note, in arrays: filters, sessions, subjects and vectors, without a row being read.
+"""What a search knows of every note without reading a row, in arrays, and its lexical leg, which scores notes there.
 
 Read from the database at the first search and kept up to date by change numbers, so that the notes of other
 processes are seen as soon as they are committed.
@@ -34,7 +32,7 @@ from holdfast.model.identifiers import (
     weighed,
 )
 from holdfast.model.note import NOTE_TYPES, TIERS, id_number
-from holdfast.model.ranking import Filter
+from holdfast.model.ranking import ROW_COLUMNS, Filter
 from holdfast.model.words import query_terms
 
 
@@ -93,10 +91,7 @@ _LARGE_COUNT = 200
 _MOST_COUNTS = 10_000
 _MOST_SCORES = 200_000  # 12 bytes each
 _MOST_ROWS = 2000
-_CANDIDATES = (
-    "SELECT rowid, id, space, session, subject, tier, confidence, outdated, superseded_by, created, happened, long "
-    "FROM notes WHERE rowid IN (SELECT value FROM json_each(?))"
-)
+_CANDIDATES = f"SELECT {ROW_COLUMNS} FROM notes WHERE rowid IN (SELECT value FROM json_each(?))"  # noqa: S608 - own names
 _NO_SIGNS = str.maketrans("", "", "-:TZ")  # of a canonical instant
 _MARK = (1 << 62) - 1  # the part of an id that tells notes of one second apart
 
@@ -187,9 +182,7 @@ class CandidateRows:
         if len(found) == len(rowids):
             return found
         missing = json.dumps([rowid for rowid in rowids if rowid not in known])
-        read = [
-            (*row[:7], bool(row[7]), *row[8:-1], bool(row[-1])) for row in connection.execute(_CANDIDATES, (missing,))
-        ]
+        read = connection.execute(_CANDIDATES, (missing,)).fetchall()
         fresh = {row[0]: row for row in read}
         # never emptied, only exchanged: other threads look into it
         self._found = {**known, **fresh} if len(known) + len(fresh) <= _MOST_ROWS else fresh
