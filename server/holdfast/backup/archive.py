@@ -1,9 +1,8 @@
 """What becomes a backup: the folder as it is at one moment, and the archive that is written of it and read again.
 
-A picture of the folder at one moment: second names for its files, taken while nobody changes any.
-
-What we write replaces a file by a rename, so a second name goes on to lead to the text of that moment; the compression
-needs no lock then. Where a disk has no second names the files are copied.
+The moment is held by second names for its files, taken while nobody changes any. What we write replaces a file by a
+rename, so a second name goes on to lead to the text of that moment; the compression needs no lock then. Where a disk
+has no second names the files are copied.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""Files of clients, changed in one place: every other byte stays.
-
-A client's configuration file: read whole, changed in one place, shown as a difference, replaced with a backup.
+"""A client's configuration file: read whole, changed in one place, shown as a difference, replaced with a backup.
 
 JSON may have comments and trailing commas: it is looked at in a copy of the same length without them (`plain`), so that
 every place in the one is the same place in the other. TOML is changed line by line. In both every other byte stays;
 whoever changes a file reads the result back.
 
-One item of a list in JSON text, put in at its end or taken out; every other byte stays.
-
-The lists are members of an object that is itself a member of the outermost one, as hooks are: `hooks`, then the event.
-What is put in at the end and taken out again leaves the text as it was. Whoever uses it reads the result back.
+In JSON an item can be put at the end of a list or taken out of it. The lists are members of an object that is itself a
+member of the outermost one, as hooks are: `hooks`, then the event. An item that is put in and taken out again leaves
+the text as it was.
 """
 
 from __future__ import annotations

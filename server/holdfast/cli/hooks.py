@@ -1,8 +1,6 @@
-"""Presence on the command line: the hooks that make it, and what `install` asks and says of it.
+"""Presence on the command line: the hooks that make it, how they are put into a client's file, what `install` asks.
 
-The hooks that make memory present: what they are, and how they are put into a client's file and taken out again.
-
-They call tools of the server that the client has connected already, so that no hook starts a process.
+The hooks call tools of the server that the client has connected already, so that no hook starts a process.
 """
 
 from __future__ import annotations

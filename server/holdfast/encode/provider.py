@@ -1,13 +1,9 @@
 """What encodes, and what stands before it: vectors that this server, or another one of the memory, has made already.
 
-Vectors that several servers of a memory share: what any of them has encoded, the others take over.
-
-They stand behind the cache that each server has beside its index, and are asked for what that does not know. Where they
-cannot be asked the provider encodes: they only spare work.
-
-Vectors by content, kept beside the index: a deleted index gets its vectors back without encoding anything.
-
-When texts are forgotten, no byte of their vectors, nor of the hashes that name them, stays.
+Vectors by content are kept beside the index: a deleted index gets them back without encoding anything. Behind that
+cache stand those that the servers of a memory share: what any of them has encoded, the others take over. Where these
+cannot be asked the provider encodes: they only spare work. When texts are forgotten, no byte of their vectors, nor of
+the hashes that name them, stays.
 """
 
 from __future__ import annotations

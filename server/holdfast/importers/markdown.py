@@ -1,15 +1,12 @@
-"""Folders of markdown: read once as notes, or kept in step.
+"""Folders of plain markdown or text, an Obsidian vault for instance: read once as notes, or kept in step.
 
-A folder of plain markdown or text, an Obsidian vault for instance: each file is a note, links are edges.
+Each file is a note, links are edges. A long markdown file is a note of the whole with its opening and a list, and a
+note for each section, which is part of the section around it or of the whole, and is preceded by the section before it.
 
-A long markdown file is a note of the whole with its opening and a list, and a note for each section, which is part of
-the section around it or of the whole, and is preceded by the section before it.
-
-Folders of markdown that are kept in step: what is known of each file, and what has changed since.
-
-`watch/state.db` in the memory folder has a row for each file. A look goes through a folder without reading any file;
-each is read when its turn comes to be taken. Symbolic links are not followed, hidden names and what an ignore pattern
-matches are passed over. Nothing is ever written to such a folder.
+Of folders that are kept in step `watch/state.db` in the memory folder has a row for each file: what is known of it, and
+whether it has changed since. A look goes through a folder without reading any file; each is read when its turn comes to
+be taken. Symbolic links are not followed, hidden names and what an ignore pattern matches are passed over. Nothing is
+ever written to such a folder.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""Which notes are current and which were shown to a session. A hook imports it: it stays light.
+"""Which notes are current, by which short ids they are told, and which notes were shown to a session.
 
-Which notes are current, by which short ids they are told, and of which version the tables are.
-
-Only sqlite3 and the model are imported: a hook that is a command, and runs where no server does, waits for it.
-
-What a session was shown, as rows of a small database; see `holdfast.index.recalls`.
-
-Only sqlite3 is imported: a hook that is a command, and runs where no server does, keeps the same rows.
+Only sqlite3 and the model are imported: a hook that is a command, and runs where no server does, waits for it, and
+keeps the same rows of what was shown as a server (`holdfast.index.recalls`).
 """
 
 from __future__ import annotations

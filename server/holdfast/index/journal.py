@@ -1,13 +1,10 @@
 """The journal in the index: a row for each line, and how far it is known.
 
-The journal as tables: one row for each line by its number, and the notes that it concerns.
+A line has a row by its number and one for each note that it concerns. What it says beside that goes into tables of its
+own: feedback, uses, runs of jobs, verdicts of maintenance. Nothing else fills any of them, so that an index that is
+made anew from the journal has the same rows. No row holds a text.
 
-What a line says beside that goes into tables of its own: feedback, uses, runs of jobs, verdicts of maintenance. Nothing
-else fills any of them, so that an index that is made anew from the journal has the same rows. No row holds a text.
-
-How far the index knows the journal, and what it keeps of it beside rows of its own.
-
-Kept in `meta`, so that a version that does not know of it passes it over:
+How far the journal is known is kept in `meta`, so that a version that does not know of it passes it over:
 
     journal          a place in it, as text of the store's: every change up to there is known to be done or void
     pages            the number of the last record whose pages are counted in

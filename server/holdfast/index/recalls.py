@@ -1,13 +1,9 @@
-"""What was asked, rated and shown, each in a small database of its own beside the index.
+"""What was asked, rated and shown, each in a small database of its own beside the index, kept for a while.
 
-Recent recalls, so that feedback can say which answer it is about, and the questions that notes were rated for.
-
-Recalls are kept for a while, apart from the index.
-
-Which notes each session of a client was shown without asking, so that none is shown twice. Kept for a while.
-
-A small database in `.holdfast/`, shared by all servers of a folder. It may be deleted at any time: then a session is
-told once more what it was told already. Where it cannot be written, this process remembers for itself.
+Recent recalls, so that feedback can say which answer it is about, with the questions that notes were rated for; and
+which notes each session of a client was shown without asking, so that none is shown twice. All servers of a folder
+share them. They may be deleted at any time: then a session is told once more what it was told already. Where they
+cannot be written, this process remembers for itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rows read back as values; ids of merged notes; vector sets and the queue of each; what pairs of notes say.
 
-Vector sets and the queue of each: which notes lack a vector of which set.
-
-A set is ready once no note lacked a vector of it; from then on it may answer. Notes that come later wait in its queue
-and are found by their words meanwhile. Both are rows of the database, so every process sees a set become ready at once.
+The queue of a vector set has the notes that lack a vector of it. A set is ready once none did; from then on it may
+answer. Notes that come later wait in its queue and are found by their words meanwhile. All are rows of the database, so
+every process sees a set become ready at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Who may ask over HTTP and for what; what settings mean together.
-
-Who may ask over HTTP and for what: scopes, tokens, principals, addresses; and in which form a client is answered.
+"""Who may ask over HTTP and for what: scopes, tokens, principals, addresses; and in which form a client is answered.
 
 A server may send an answer twice: as text, which a model reads, and as structured content, which a program reads by its
 schema. Some clients give their model the structured content as JSON and drop the text, and with it the fence around

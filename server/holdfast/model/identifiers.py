@@ -1,14 +1,12 @@
 """What of a question can name one thing, and how much each of its words tells.
 
-What in a question can name one thing: identifiers in any spelling, and single words of any script.
+Names are identifiers in any spelling, single words of any script, and things told from their like by a word beside
+them: "the north crane", "the Easter concert". Here is also whom or what a question names that no note knows, and
+whether a text tells of an end.
 
-Things told from their like by a word beside them: "the north crane", "the Easter concert"; and words of time. And
-whom or what a question names that no note knows, and whether a text tells of an end.
-
-What the words of a question score in a note: the numbers and rules that both searches by words share.
-
-A server counts in arrays and keeps what it counted (`holdfast.index.search.snapshot`); a hook without one asks a single
-question of the same tables with nothing but sqlite3 (`holdfast.index.plain`). Both must find the same.
+What words score in a note are numbers and rules that both searches by words share. A server counts in arrays and keeps
+what it counted (`holdfast.index.search.snapshot`); a hook without one asks a single question of the same tables with
+nothing but sqlite3 (`holdfast.index.plain`). Both must find the same.
 """
 
 from __future__ import annotations

@@ -1,19 +1,17 @@
 """What changes with time and evidence: confidence in a belief, how long a note stays at hand, and what feedback does.
 
-Confidence in a belief: an exponential moving average with asymmetric rates, and the list of evidence behind it.
+Confidence in a belief is an exponential moving average with asymmetric rates, with the list of evidence behind it:
 
     new = old + rate * strength * (target - old)
 
 `rate` is 0.15 and `target` 1 for evidence that supports, 0.30 and 0 for evidence that contradicts (OMI's reference,
 belief_update). The result stays in 0..1; support never lowers, contradiction never raises, strength 0 changes nothing.
 
-How long a note stays at hand: importance, and memory that fades unless the note is used.
+How long a note stays at hand follows Ormah's formulas in their late form: R = exp(-days / S) is how much is left of a
+note after so many days without use; each use that is confirmed lengthens S, by more the more had faded. Computed in log
+space and bounded, so that neither an ancient note nor a clock that goes back makes a number that is none.
 
-Ormah's formulas in their late form: R = exp(-days / S) is how much is left of a note after so many days without use;
-each use that is confirmed lengthens S, by more the more had faded. Computed in log space and bounded, so that neither
-an ancient note nor a clock that goes back makes a number that is none.
-
-What feedback does to the order of what is found:
+Feedback changes the order of what is found by
 
     affinity = 0.15 tanh( sum over signals of  signal * weight * similarity * 2^(-age / 30 days) )
 

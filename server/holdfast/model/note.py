@@ -1,6 +1,4 @@
-"""A note: its values and edges, its id and space, its instants as text, and how two that say the same become one.
-
-A note and the edges that leave it, its id, and its space: the values every layer speaks of.
+"""A note and the edges that leave it: values, id, space, instants as text, and how two that say the same become one.
 
 An id is `mem_` and 16 characters of lower-case Crockford base32: 48 bits of milliseconds, 30 random bits.
 """

@@ -1,9 +1,8 @@
-"""What of a text is shown: nothing that its writer marked as private, and of a long one a piece.
+"""What of a text is shown: of a long one a piece, and nothing that its writer marked as private.
 
-What a person marked as private: it is taken out of a text before anything is done with the text.
-
-As in "deploy to <private>10.0.0.7</private>". A mark that is never closed counts to the end: too much is left out
-rather than too little. Letters may be capital or small, and marks may have blanks inside.
+A mark is `<private>`, as in "deploy to <private>10.0.0.7</private>"; what it holds is taken out of a text before
+anything is done with the text. A mark that is never closed counts to the end: too much is left out rather than too
+little. Letters may be capital or small, and marks may have blanks inside.
 """
 
 from __future__ import annotations

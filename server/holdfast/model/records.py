@@ -1,16 +1,15 @@
 """What one line of the journal says, and the pages beside the notes that it may speak of.
 
-Pages: the text files beside the notes, by their path relative to the memory folder.
+`docs/journal.md` describes every line and each of its fields. A line is written once and stays: what is read here may
+have been written by any earlier version, or by nobody of ours. `holdfast.store.records` turns these values into the
+objects of a line and back.
+
+Pages are the text files beside the notes, by their path relative to the memory folder:
 
 * NOW files and MEMORY.md.
 * Daily logs: one file for each UTC day, in OMI's form: `# 2026-11-20`, then entries, each below a line
   `## [2026-11-20T10:15:00.000+00:00]`.
 * State capsules: what was known at one moment, as one JSON object with a checksum over it.
-
-What one line of the journal says, as typed values. `docs/journal.md` describes every line and each of its fields.
-
-A line is written once and stays: what is read here may have been written by any earlier version, or by nobody of ours.
-`holdfast.store.records` turns these values into the objects of a line and back.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
 # ruff: noqa: RUF001 - letters and signs of other scripts are the point
-"""Secrets: found by the name that they are given, and replaced, whatever told them, before they reach disk or log.
-
-Secrets known by the name that they are given: `DB_PASS=…`, "the password is …", « mot de passe : … ».
-
-A name is followed by what says that a value comes: a sign (`=`, `:`), a verb ("is", "lautet", 是), a quotation mark or,
-after the option of a command, a blank. The more plainly it says so, the less the value itself must look like a secret.
-
-The one door for secrets: what looks like a credential is replaced before it reaches disk or log.
+"""The one door for secrets: what looks like a credential is replaced before it reaches disk or log.
 
 Looked for are the prefixes that vendors give (`secret_formats`), forms of protocols (`secret_shapes`), key blocks, and
-values that a name such as `password` or `api_key` is given. The work grows with the length of the text
-and no faster, in calls that are each short. A token takes the whole run of its characters, and a placeholder is never
-part of a secret, so redacting twice changes nothing.
+values that are given a name such as `password`: `DB_PASS=…`, "the password is …", « mot de passe : … ». Such a name is
+followed by what says that a value comes: a sign (`=`, `:`), a verb ("is", "lautet", 是), a quotation mark or, after the
+option of a command, a blank. The more plainly it says so, the less the value itself must look like a secret.
+
+The work grows with the length of the text and no faster, in calls that are each short. A token takes the whole run of
+its characters, and a placeholder is never part of a secret, so redacting twice changes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""A note as a markdown file with frontmatter: read, and written so that only what changed is written anew.
-
-A markdown file with frontmatter, kept as it was written: only the keys that change are written anew.
+"""A note as a markdown file with frontmatter, kept as it was written: only the keys that change are written anew.
 
 Canonical frontmatter is `key: <JSON value>` lines, which is valid YAML and fast to read. Block YAML that a person
 wrote is read too; its comments, order and spelling survive, because a change replaces the lines of its key alone.

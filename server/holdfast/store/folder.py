@@ -1,9 +1,8 @@
 """The memory folder: where things lie, whether it can be written to, and what the kernel tells of changes below it.
 
-What the kernel tells of changes below the note folder, so that a request need not look at every file.
-
-An event lies ready before the call that caused it has returned: whoever asks afterwards hears of it. That holds on
-Linux, on disks whose every change passes through this kernel; elsewhere `Watch.news` is None and folders are scanned.
+The kernel tells of changes so that a request need not look at every file. An event lies ready before the call that
+caused it has returned: whoever asks afterwards hears of it. That holds on Linux, on disks whose every change passes
+through this kernel; elsewhere `Watch.news` is None and folders are scanned.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """What was: lines of the journal by number, texts that were replaced, the trash; and how all of it is erased.
 
-Lines of the journal by their number, without reading what lies before them.
+Numbers of lines grow along the files and along the months, so that a line is found by halving, without reading what
+lies before it. A journal that somebody has put together anew may have them in another order: what is not found that way
+is looked for from the beginning.
 
-Numbers grow along the files and along the months, so that a line is found by halving. A journal that somebody has put
-together anew may have them in another order: what is not found that way is looked for from the beginning.
-
-Erasing a note: no byte of it stays in files, history, trash or journal.
-
-Announced by a plan, as a restore is: from then on it can only go forward, and whoever next needs the folder finishes
-it before anything else. Each step can be made twice. The journal's lines keep their number, length and order; names of
-files, words of questions and whatever else may come from the note's text are taken out of them.
+Of a note that is erased no byte stays in files, history, trash or journal. That is announced by a plan, as a restore
+is: from then on it can only go forward, and whoever next needs the folder finishes it before anything else. Each step
+can be made twice. The journal's lines keep their number, length and order; names of files, words of questions and
+whatever else may come from the note's text are taken out of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Lines of the journal: their places, and their codec.
-
-The codec of journal lines: objects as they stand in a line, and the typed values that all others work with.
+"""Lines of the journal: their places, and the objects in them as the typed values that all others work with.
 
 One table says for each key how it is read and written. A value of another form than ours counts as not said: a checksum
 does not tell who wrote a line. Keys that the table does not have are kept, in `JournalRecord.more`.

@@ -1,10 +1,9 @@
 """Changes that are not known to be whole, and files that somebody else may be writing: what becomes of each.
 
-Files that an editor may be saving just now: left alone until they are still, kept when a change replaced one.
-
-An editor that saves in place opens a file, cuts it and writes. Where a change puts another file under that name
-meanwhile, the editor writes into the one that was taken away. That one is removed only when nobody has it open for
-writing and it holds what the change found. Else it waits beside its place, under a hidden name, and in the end
+Files that an editor may be saving just now are left alone until they are still, and kept when a change replaced one. An
+editor that saves in place opens a file, cuts it and writes. Where a change puts another file under that name meanwhile,
+the editor writes into the one that was taken away. That one is removed only when nobody has it open for writing and it
+holds what the change found. Else it waits beside its place, under a hidden name, and in the end
 
     it is as it was                       it goes
     somebody wrote into it                it is the note or page again; what the change had put there is in history/

@@ -1,8 +1,7 @@
 """Keeping order on this server's disk: in the folder, and among the indexes of memories in databases.
 
-The indexes of memories in databases on this machine's disk: whose each is, and how much all may take.
-
-They are derived: one that was taken away is made anew when its memory is asked for. Nothing else there is touched.
+Of these it is known whose each is and how much all may take. They are derived: one that was taken away is made anew
+when its memory is asked for. Nothing else there is touched.
 """
 
 from __future__ import annotations

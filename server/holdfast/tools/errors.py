@@ -1,9 +1,8 @@
 """How a request ends: a failure as a model meets it, and one line in the log for each.
 
-One line in the log for each request: what was asked, by whom, how long it took, how it ended. Never what was said.
-
-It stands around everything that the server does with a request, whichever era and transport that came by, so that a
-request without a handler or with malformed parameters has its line too.
+The line says what was asked, by whom, how long it took and how it ended; never what was said. It stands around
+everything that the server does with a request, whichever era and transport that came by, so that a request without a
+handler or with malformed parameters has its line too.
 """
 
 from __future__ import annotations

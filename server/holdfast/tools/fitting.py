@@ -1,14 +1,9 @@
-"""Text for a model: between marks, within a budget. A hook imports it: nothing of the framework is in it.
+"""What a model reads: stored text between marks that no note can forge, kept within the answer's budget.
 
-What a model reads: stored text between marks that no note can forge, and an answer kept within its budget.
-
-What is shown takes its tokens from what is left of the answer's budget; names stand on one line.
-
-A whisper as a model reads it: sections between the marks of one fence, with the rule what to make of them.
-
-The same text answers a hook, the prompt `whisper`, the resource of a space's context and the command line: nothing of
-the framework is imported here. It stands where a client's own instructions do, so that the fence is what keeps a note
-from being taken for one of them.
+What is shown takes its tokens from what is left of the budget; names stand on one line. A whisper has sections between
+the marks of one fence, with the rule what to make of them. The same text answers a hook, the prompt `whisper`, the
+resource of a space's context and the command line: nothing of the framework is imported here. It stands where a
+client's own instructions do, so that the fence is what keeps a note from being taken for one of them.
 """
 
 from __future__ import annotations

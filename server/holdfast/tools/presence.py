@@ -1,9 +1,7 @@
 """What clients call and users pick at the moments of a session: tools for hooks, and prompts.
 
-Tools for hooks of clients: kept from the model, and not there unless presence is on.
-
-A client calls them by itself at the moments of a session. They always answer, and never with an error: a hook that
-fails is in the user's way.
+The tools are kept from the model, and not there unless presence is on. A client calls them by itself. They always
+answer, and never with an error: a hook that fails is in the user's way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What a client reads without a tool call, and how it is told that this has changed.
-
-Telling a client that what it reads has changed, whoever changed it: in both eras of the protocol.
+"""What a client reads without a tool call, and how it is told that this has changed, whoever changed it.
 
 Up to 2025-11-25 a session subscribes to one resource after another; from 2026-07-28 on a request that stays open
 lists them. The framework has neither, so both are handlers of the server below it. As long as anybody is subscribed,

@@ -1,18 +1,13 @@
-"""The framework's server and what stands around its calls and lists.
+"""The framework's server, less what a memory does not use, and what stands around its calls and lists.
 
-Arguments as some clients send them: lists and objects as their JSON, numbers and truth values as texts.
+Some clients send lists and objects as their JSON, numbers and truth values as texts. What a parameter's schema takes as
+it is stays as it is, and what cannot be read so is left for the usual refusal.
 
-What a parameter's schema takes as it is stays as it is, and what cannot be read so is left for the usual refusal.
-
-What there is to call, read and ask for is worked out once for each kind of client, and then known.
-
-The framework makes each list anew: `tools/list` takes it ten milliseconds, in which nobody else is answered. The lists
-differ by protocol version, by the form that a client gets, by whether it may see the admin namespace, and by whether it
-shows Apps; by nothing else, not by whose memory it is.
-
-The framework's server, less what a memory does not use; OMI's security tool; what is made when first asked for.
-
-Resources, prompts, completion and subscriptions are made late, so that no start waits for them.
+What there is to call, read and ask for is worked out once for each kind of client, and then known. The framework makes
+each list anew: `tools/list` takes it ten milliseconds, in which nobody else is answered. The lists differ by protocol
+version, by the form that a client gets, by whether it may see the admin namespace, and by whether it shows Apps; by
+nothing else, not by whose memory it is. Resources, prompts, completion and subscriptions are made late, so that no
+start waits for them.
 """
 
 from __future__ import annotations

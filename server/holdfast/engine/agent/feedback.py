@@ -1,10 +1,8 @@
 """What is said of a note once it is there: that it is no longer current, that it helped or did not.
 
-submit_feedback: whether a note helped with what was asked.
-
-Kept in the journal as one line without `files`, so that it is no change of the note. A line with signal 1 and source
-explicit is also a confirmed use of the note: a replay takes one for each note and day of `at`. As such it is not
-flushed before the answer: it outlives the process, and a power cut within seconds may take it.
+Feedback is kept in the journal as one line without `files`, so that it is no change of the note. A line with signal 1
+and source explicit is also a confirmed use of the note: a replay takes one for each note and day of `at`. As such it is
+not flushed before the answer: it outlives the process, and a power cut within seconds may take it.
 """
 
 from __future__ import annotations

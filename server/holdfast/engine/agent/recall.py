@@ -1,13 +1,10 @@
-"""recall, and the notice that maintenance is worthwhile, which goes along with an answer.
-
-That maintenance is worthwhile: said with an answer, once a day for a folder, and not for a few notes.
-
-It was last seen to when a verdict was applied or a search for candidates found none: the last journal line with a key
-`maintenance`. What waits are the notes that were stored since.
-
-recall: the notes that answer a question, or the word that there are none.
+"""recall: the notes that answer a question, or the word that there are none; and that maintenance is worthwhile.
 
 Where nothing strong was found and the caller's own filters hide an answer, that is said: silence is not absence.
+
+Maintenance is spoken of with an answer, once a day for a folder, and not for a few notes. It was last seen to when a
+verdict was applied or a search for candidates found none: the last journal line with a key `maintenance`. What waits
+are the notes that were stored since.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
 """Transcripts on their way into the queue: handed over by a hook, or found where the clients keep them.
 
-New turns are read behind the cursor, freed of secrets, and kept with the cursor: both become durable together. Whoever
-dies between the two has changed nothing, and of two processes that read the same transcript at once one finds the
-cursor moved, and reads on from there.
+A client's hook says where the transcript is when a turn ends or its context is compressed. Only that is taken: it is
+read from where it was read to before, and what is new waits in a queue in the memory folder until an agent distils it
+(`holdfast.engine.presence.distilling`). Nothing becomes a note here. Claude Code writes its transcript a tenth of a
+second behind, so that the hook may be called before the turn is in the file: then the last answer is waited for. What a
+client writes when no hook is called any more, as at the end of a session, is read with the next turn that is handed
+over, of whatever session.
 
 Sessions that nobody handed over are looked for by a command or by a watcher. The watcher looks once a minute, in one
 process at a time. It takes a session that was still for a minute and in which the user spoke often enough; one that was
 begun before the time that it looks back is left alone unless it was taken before.
 
-A client's hook says where the transcript is when a turn ends or its context is compressed. Only that is taken. The
-transcript is read from where it was read to before; what is new waits in a queue in the memory folder until an agent
-distils it (`holdfast.engine.presence.distilling`). Nothing becomes a note here.
-
-Claude Code writes its transcript a tenth of a second behind, so that the hook may be called before the turn is in the
-file: then the last answer is waited for. What a client writes when no hook is called any more, as at the end of a
-session, is read with the next turn that is handed over, of whatever session.
+New turns are freed of secrets, and kept with the cursor: both become durable together. Whoever dies between the two has
+changed nothing, and of two processes that read the same transcript at once one finds the cursor moved, and reads on
+from there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Pieces of sessions, and whether a text is told in one or repeats one.
-
-Whether what was distilled from a piece of a session is told there, and whether a note has told it before.
-
-Whether what was said in a session repeats one of some texts, as the erasing of a note must know.
+"""Pieces of sessions: whether a text is told in one, and whether one repeats some text, as erasing a note must know.
 
 A long note with all its earlier versions is looked for in every turn that waits. So each sentence of the texts is
 taken apart once, however many of them have it, and each turn once; a turn is then compared with those alone that begin

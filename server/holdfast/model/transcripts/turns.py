@@ -1,12 +1,8 @@
 """What was said in sessions, as turns: read from clients' transcripts and from exports, without what nobody said.
 
-What of a turn's text was said by somebody: without what is private, what the client put in, what a memory gave back.
-
-Taken out are `<private>` blocks, reminders and command output that clients write into a user's message, and fenced
-notes (`holdfast.tools.fitting`): a note that was recalled must not become a note again. The work grows with the length
-of the text and no faster.
-
-Turns of a session as Claude Code and Codex write them down: who said what, when, where; nothing of tools.
+Of a turn's text are taken out `<private>` blocks, reminders and command output that clients write into a user's
+message, and fenced notes (`holdfast.tools.fitting`): a note that was recalled must not become a note again. The work
+grows with the length of the text and no faster.
 
 Claude Code (2.1), one JSON object a line; a turn is a `user` or `assistant` line of the main thread:
 
@@ -20,7 +16,7 @@ Codex (0.169), one JSON object a line; a turn is a `message` among the `response
 Left out are tool calls and results, reasoning, system prompts, side chains of subagents, summaries of compactions and
 what hooks put in. A line that is none of these tells nothing.
 
-Conversations of the data exports of Claude and ChatGPT, as turns.
+Data exports of Claude and ChatGPT:
 
     Claude    {"uuid", "chat_messages": [{"uuid", "sender": "human" | "assistant", "text", "content", "created_at"}]}
     ChatGPT   {"conversation_id", "current_node", "mapping": {id: {"parent", "message": {"id", "author": {"role"},

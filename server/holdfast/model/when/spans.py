@@ -1,6 +1,4 @@
-"""Days and the words for them: stretches of whole days, and the tables of words of time.
-
-Stretches of whole days: weeks from Monday, months, quarters, seasons, years, their parts, and what they are in UTC.
+"""Stretches of whole days, and the words for them: weeks from Monday, months, quarters, seasons, years, their parts.
 
 No day leaves the years 1 to 9999: what would is cut off there.
 """

@@ -1,18 +1,12 @@
 """What the servers of a memory share beside its notes: recent recalls, tokens of dry runs, vectors.
 
-What was asked lately as rows, so that any server can take feedback on an answer that another one gave.
-
-An answer does not wait for its row: it is written a moment later, with all that came meanwhile.
-
-Tokens of dry runs as rows: what one server gave, any server of the memory takes, once.
-
-A token's row has hashes alone: who reads the table can confirm nothing, and learns of no note.
-
-Vectors by content as rows: what one server of a memory encoded, no other needs to encode.
-
-They are kept for each tenant apart: what is stored for one tells nothing to another, and a purge takes all of them.
-
-What was said today, and which of many memories have changed: one question for all of which somebody wants to know.
+* What was asked lately, so that any server can take feedback on an answer that another one gave. An answer does not
+  wait for its row: it is written a moment later, with all that came meanwhile.
+* Tokens of dry runs: what one server gave, any server of the memory takes, once. A token's row has hashes alone: who
+  reads the table can confirm nothing, and learns of no note.
+* Vectors by content: what one server of a memory encoded, no other needs to encode. They are kept for each tenant
+  apart: what is stored for one tells nothing to another, and a purge takes all of them.
+* What was said today, and which of many memories have changed: one question for all of which somebody wants to know.
 """
 
 from __future__ import annotations

@@ -1,20 +1,16 @@
-"""Files around the queue: the transcripts of clients, and its own database.
+"""Files around the queue: which are transcripts, one read from where it was read to, and the queue's own database.
 
-Which files are transcripts: below the clients' own folders, reached without a link, and nothing else.
+Transcripts lie below the clients' own folders, reached without a link; the path of one is a client's word. It is never
+opened as it stands: each folder of it is opened from the one above, and none of them, nor the file, may be a symbolic
+link.
 
-The path of a transcript is a client's word. It is never opened as it stands: each folder of it is opened from the one
-above, and none of them, nor the file, may be a symbolic link.
+One is read in whole lines from where it was read to; one that was cut or replaced from its beginning. Whether it is
+still the same file is told by its content: the hash of its beginning and of what stands right before the place. A size
+alone says nothing of a file that was replaced by a longer one.
 
-A transcript from where it was read to, in whole lines; one that was cut or replaced is read from its beginning.
-
-Whether it is still the same file is told by its content: the hash of its beginning and of what stands right before the
-place. A size alone says nothing of a file that was replaced by a longer one.
-
-The queue's database: one file in the memory folder, opened for each use and closed after it.
-
-`transcripts/queue.db` is no part of the index: how far each transcript was read and what waits to be judged stand in
-no other place. Cursor and turns change in one transaction, so that a crash keeps both or neither. What is deleted is
-overwritten (`secure_delete`).
+`transcripts/queue.db` is no part of the index: how far each transcript was read and what waits to be judged stand in no
+other place. It is opened for each use and closed after it. Cursor and turns change in one transaction, so that a crash
+keeps both or neither. What is deleted is overwritten (`secure_delete`).
 """
 
 from __future__ import annotations
