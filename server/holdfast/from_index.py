@@ -57,9 +57,9 @@ from holdfast.index.current import (
     standing,
 )
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
-from holdfast.index.spelling import respelt
+from holdfast.index.spelling import corrected, may_be_joined, may_be_slips, respelt
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import corrected, is_formed, may_be_joined, may_be_slips, seldom_of
+from holdfast.model.identifiers import is_formed, seldom_of
 from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now

@@ -13,8 +13,8 @@ from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
+from holdfast.index.spelling import may_be_slips
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import may_be_slips
 from holdfast.model.note import Note
 from holdfast.model.ranking import ASKED_GATE, GATE, MOST_DOUBTFUL
 from holdfast.tools.render import structured_of, text_of

@@ -11,12 +11,13 @@ import functools
 import math
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice, pairwise
 from typing import Final
 
-from holdfast.model.identifiers import LEAST_JOINED, LEAST_OF_A_CALL, OWN, TELEPHONE, is_content
-from holdfast.model.words import folded_words, relatives
+from holdfast.model.identifiers import OWN, is_content, shows_another_language, units_of
+from holdfast.model.words import NOT_ENGLISH, folded, folded_words, query_terms, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
 _TWO_SLIPS: Final = 8  # letters that a word must have for two to be looked for
@@ -34,6 +35,20 @@ _LONG_HASH: Final = 12  # from so many on a note may have only the beginning
 _HASH: Final = re.compile(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
 _DIGIT: Final = re.compile(r"[^\D0-9]")
 _DOTS: Final = re.compile(r"(?<=[aou])e")
+_QUOTED: Final = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
+_CAPITAL: Final = re.compile(r"\b\w*[A-Z]\w*")
+_SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
+_JOINED: Final = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
+# Digits in groups, of which the first is an area's or a country's: "0561/402791", "+49 (0)30 555-0182".
+_TELEPHONE: Final = re.compile(
+    r"(?<![\w.,/+-])(?:\+?\(?\d{1,5}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,8}\)?){1,6}|(?:\+|00)\d{8,15})(?![\w/-])"
+)
+_NO_CALL: Final = re.compile(  # a date, an address of a network
+    r"(?<![\d./-])(?:(?:19|20)\d\d([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:19|20)?\d\d)(?![./-]?\d)|"
+    r"\A\d{1,3}(?:\.\d{1,3}){3}\Z"
+)
+_LEAST_OF_A_CALL, _SURELY_A_CALL = 7, 9  # digits; so many where the first is neither 0, in brackets nor behind a plus
+_LEAST_JOINED = 6  # digits; fewer may be any number, and have no sign but that of their thousands
 _TABLES: Final = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab('main', 'texts', 'row')",
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance')",
@@ -43,6 +58,46 @@ _BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ?
 _PLACES: Final = (
     "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
 )
+
+
+def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
+    """Which of the words that are no ordinary ones may be slips of the pen, in the order of the question.
+
+    No identifier, no name (a capital behind the first word), nothing in quotes or with a digit, no short word, and
+    nothing in what is not English, nor in a long text.
+    """
+    terms = query_terms(query)
+    if not strange or strange & NOT_ENGLISH or len(terms) > _MOST_SPELT or shows_another_language(query):
+        return []
+    names = frozenset().union(*(unit.terms for unit in units_of(query) if unit.kind in ("identifier", "name")))
+    bare = _QUOTED.sub(" ", query)
+    said = set(folded_words(bare[:1].lower() + bare[1:]))
+    capitals = frozenset() if query.isupper() else frozenset(map(folded, _CAPITAL.findall(bare[:1].lower() + bare[1:])))
+    kept = (term for term in terms if term in strange and term in said and term not in names | capitals)
+    return [term for term in kept if _SHORTEST_SLIP <= len(term) <= _LONGEST_SLIP and term.isascii() and term.isalpha()]
+
+
+def may_be_joined(query: str) -> list[str]:
+    """The identifiers that a note may have with other signs or spaces in them.
+
+    They are written in one piece and have digits; or they are telephone numbers, as they stand in the question.
+    """
+    units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
+    calls = (found.group() for found in islice(_TELEPHONE.finditer(query), _MOST_SPELT))
+    return [*(unit.label for unit in units), *filter(_is_call, calls)]
+
+
+def _is_call(text: str) -> bool:
+    """Whether digits in groups are rather a telephone number than a date, an address or an amount."""
+    least = _LEAST_OF_A_CALL if text[0] in "+(0" else _SURELY_A_CALL
+    return sum(sign.isdecimal() for sign in text) >= least and not _NO_CALL.search(text)
+
+
+def corrected(text: str, slips: Mapping[str, str]) -> str:
+    """A question with these words in the place of others, whatever case those are in."""
+    for number in filter(_TELEPHONE.fullmatch, slips):
+        text = re.sub(rf"(?<!\d){re.escape(number)}(?!\d)", slips[number], text)
+    return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
 def respelt(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
@@ -116,7 +171,7 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
     A telephone number may lack its country, or the first 0; of what looks like a hash a note may have more, or only
     the beginning.
     """
-    if TELEPHONE.fullmatch(word):
+    if _TELEPHONE.fullmatch(word):
         numbers = dict.fromkeys(_ways_to_call(word))
         return next((found for number in numbers if (found := _as_it_stands(connection, number))), "")
     if _HASH.fullmatch(word) and (found := _longer_or_shorter(connection, word)):
@@ -126,7 +181,7 @@ def _apart(connection: sqlite3.Connection, word: str) -> str:
 
 def _parted(connection: sqlite3.Connection, word: str) -> str:
     """The same of what is one thing; a short number is parted at its thousands alone: "48,212"."""
-    if word.isdecimal() and len(word) < LEAST_JOINED:
+    if word.isdecimal() and len(word) < _LEAST_JOINED:
         thousands = word[:-3], word[-3:]
         return "-".join(thousands) if _is_there(connection, " ".join(thousands)) else ""
     for number, parts in enumerate(_partings(connection, word)):
@@ -149,7 +204,7 @@ def _ways_to_call(written: str) -> Iterator[str]:
         whole = digits.removeprefix("00")
         local = [whole[end:] for end in ((1,) if whole[0] in _SHORT_COUNTRIES else (2, 3))]
     ways = (digits, *(f"0{number}" for number in local), *local)
-    yield from (number for number in ways if len(number) >= LEAST_OF_A_CALL)
+    yield from (number for number in ways if len(number) >= _LEAST_OF_A_CALL)
 
 
 def _longer_or_shorter(connection: sqlite3.Connection, word: str) -> str:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.when import spans as say
@@ -59,20 +58,6 @@ _DATE = re.compile(
 _QUOTES = re.compile(r'["\x00]')  # what would end a phrase of a search
 _VERSION = re.compile(r"[vV]?\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_QUOTED = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
-_CAPITAL = re.compile(r"\b\w*[A-Z]\w*")
-_SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
-_JOINED = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
-# Digits in groups, of which the first is an area's or a country's: "0561/402791", "+49 (0)30 555-0182".
-TELEPHONE = re.compile(
-    r"(?<![\w.,/+-])(?:\+?\(?\d{1,5}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,8}\)?){1,6}|(?:\+|00)\d{8,15})(?![\w/-])"
-)
-_NO_CALL = re.compile(  # a date, an address of a network
-    r"(?<![\d./-])(?:(?:19|20)\d\d([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:19|20)?\d\d)(?![./-]?\d)|"
-    r"\A\d{1,3}(?:\.\d{1,3}){3}\Z"
-)
-LEAST_OF_A_CALL, _SURELY_A_CALL = 7, 9  # digits; so many where the first is neither 0, in brackets nor behind a plus
-LEAST_JOINED = 6  # digits; fewer may be any number, and have no sign but that of their thousands
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
@@ -162,46 +147,6 @@ def unheard_of(terms: Sequence[str], unknown: AbstractSet[str]) -> float:
 def identifiers_of(text: str) -> frozenset[str]:
     """The identifiers of a question, as `units_of` labels them: each names one thing."""
     return frozenset(unit.label for unit in units_of(text) if unit.kind == "identifier")
-
-
-def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
-    """Which of the words that are no ordinary ones may be slips of the pen, in the order of the question.
-
-    No identifier, no name (a capital behind the first word), nothing in quotes or with a digit, no short word, and
-    nothing in what is not English, nor in a long text.
-    """
-    terms = query_terms(query)
-    if not strange or strange & NOT_ENGLISH or len(terms) > _MOST_SPELT or shows_another_language(query):
-        return []
-    names = frozenset().union(*(unit.terms for unit in units_of(query) if unit.kind in ("identifier", "name")))
-    bare = _QUOTED.sub(" ", query)
-    said = set(folded_words(bare[:1].lower() + bare[1:]))
-    capitals = frozenset() if query.isupper() else frozenset(map(folded, _CAPITAL.findall(bare[:1].lower() + bare[1:])))
-    kept = (term for term in terms if term in strange and term in said and term not in names | capitals)
-    return [term for term in kept if _SHORTEST_SLIP <= len(term) <= _LONGEST_SLIP and term.isascii() and term.isalpha()]
-
-
-def may_be_joined(query: str) -> list[str]:
-    """The identifiers that a note may have with other signs or spaces in them.
-
-    They are written in one piece and have digits; or they are telephone numbers, as they stand in the question.
-    """
-    units = (unit for unit in units_of(query) if unit.kind == "identifier" and _JOINED.fullmatch(unit.label))
-    calls = (found.group() for found in islice(TELEPHONE.finditer(query), _MOST_SPELT))
-    return [*(unit.label for unit in units), *filter(_is_call, calls)]
-
-
-def _is_call(text: str) -> bool:
-    """Whether digits in groups are rather a telephone number than a date, an address or an amount."""
-    least = LEAST_OF_A_CALL if text[0] in "+(0" else _SURELY_A_CALL
-    return sum(sign.isdecimal() for sign in text) >= least and not _NO_CALL.search(text)
-
-
-def corrected(text: str, slips: Mapping[str, str]) -> str:
-    """A question with these words in the place of others, whatever case those are in."""
-    for number in filter(TELEPHONE.fullmatch, slips):
-        text = re.sub(rf"(?<!\d){re.escape(number)}(?!\d)", slips[number], text)
-    return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
 def is_formed(word: str, is_ordinary: Callable[[str], bool]) -> bool:

@@ -20,9 +20,10 @@ from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
+from holdfast.index.spelling import corrected, may_be_joined, may_be_slips
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
-from holdfast.model.identifiers import corrected, has_ended, is_formed, may_be_joined, may_be_slips, seldom_of
+from holdfast.model.identifiers import has_ended, is_formed, seldom_of
 from holdfast.model.intent import WHAT_COMES, Intent, asked_about, intent_of
 from holdfast.model.note import Note, instant, moment
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
