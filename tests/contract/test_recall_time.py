@@ -104,6 +104,40 @@ async def test_a_window_that_only_a_weak_hit_is_from_is_not_claimed(agent: Agent
     assert held_then.found[0] == strong
 
 
+@pytest.mark.parametrize(
+    ("told", "query"),
+    [
+        ("In the storm of March the crane lost its hook.", "what happened to the crane in March?"),
+        ("On 14 March 2026 the crane also lost its hook.", "what happened to the crane in March?"),
+        ("On 14 March the crane also lost its hook.", "what happened to the crane on 14 March 2026?"),
+    ],
+)
+async def test_what_was_told_later_of_the_time_asked_about_stands_with_what_is_from_it(
+    agent: Agent, told: str, query: str
+) -> None:
+    then = await crane(agent, IN_MARCH)
+    later = await crane(agent, YESTERDAY, told)
+    await crane(agent, LAST_WEEK, "The crane was painted, and its driver fell ill.")
+    answer = await agent.recall(query)
+    assert set(answer.found) == {then, later}
+    assert days(answer)[0][:7] == "2026-03"
+
+
+async def test_a_month_of_an_earlier_year_that_is_told_of_with_its_year_is_not_that_of_the_last(agent: Agent) -> None:
+    then = await crane(agent, IN_MARCH)
+    await crane(agent, YESTERDAY, "In March 2021 the crane lost its hook.")
+    assert (await agent.recall("what happened to the crane in March?")).found == [then]
+
+
+async def test_what_is_from_the_same_month_of_an_earlier_year_stands_behind_what_is_from_the_last(agent: Agent) -> None:
+    sooner = await crane(agent, "2025-03-02", "The crane club chose Wiebke as its treasurer.")
+    last = await crane(agent, IN_MARCH, "The crane club raised its fee.")
+    await crane(agent, LAST_WEEK, "The crane club bought a rope.")
+    assert (await agent.recall("what did the crane club do in March?")).found == [last, sooner]
+    assert (await agent.recall("what did the crane club do in March 2026?")).found == [last]
+    assert (await agent.recall("what did the crane club do in March last year?")).found == [sooner]
+
+
 async def test_a_question_without_time_has_no_window(agent: Agent) -> None:
     await crane(agent, IN_MARCH)
     assert window(await agent.recall("where was the crane moved?")) == (None, None)

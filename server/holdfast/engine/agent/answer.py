@@ -38,6 +38,7 @@ from holdfast.engine.agent.question import (
     averaged,
     hard_filter,
     lacking_of,
+    of_that_time,
     outer,
     passes,
     persons,
@@ -53,7 +54,7 @@ from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user, taste_
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
-from holdfast.model.passages import NOTHING, Budget, Passage, most_of_each, passage
+from holdfast.model.passages import NOTHING, Passage
 from holdfast.model.ranking import (
     FLOOR,
     LEVELLED,
@@ -209,7 +210,8 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
     inside = hard_filter(asking)
     found = replace(_search(view, asking, inside or asking.wanted, most, passing), is_inside=inside is not None)
     if asking.window is None or any(not item.weak for item in found.best):
-        return _held_before(view, asking, inside, found, most, passing) or found
+        held = _held_before(view, asking, inside, found, most, passing)
+        return held or _with_what_tells_of_it(view, asking, found, most, passing)
     anyhow = anytime(asking)
     if inside is None and anyhow.text == asking.text:
         return found
@@ -221,6 +223,21 @@ def _searched(view: IndexView, asking: Asking, most: int, passing: Passing | Non
         better = [item for item in naming if item.relevance >= worth and item.candidate.id not in there]
         return replace(found, best=sorted([*better, *found.best], key=lambda item: -item.score)) if better else found
     return replace(outside, elsewhen=inside is not None)
+
+
+def _with_what_tells_of_it(
+    view: IndexView, asking: Asking, found: _Search, most: int, passing: Passing | None
+) -> _Search:
+    """What is from the time asked about, with what was said at another time, speaks of it, and answers as well."""
+    if asking.window is None or not found.is_inside:
+        return found
+    there = {item.candidate.id for item in found.best}
+    outside = _search(view, anytime(asking), asking.wanted, most, passing).best[:LOOKED]
+    others = [item for item in outside if not item.weak and item.candidate.id not in there]
+    telling, sooner = of_that_time(asking, others, view.notes(item.candidate.id for item in others))
+    best = sorted([*telling, *found.best], key=lambda item: -item.score)
+    strong = next((place for place, item in enumerate(best) if item.weak), len(best))
+    return replace(found, best=[*best[:strong], *sooner, *best[strong:]])
 
 
 def _held_before(
@@ -556,24 +573,6 @@ def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) 
         if link.source in seeds or link.target in seeds:
             ways.setdefault(end, link)
     return ways
-
-
-WEAK_PASSAGE: Final = 40
-FRAME_TOKENS: Final = 120  # of an answer's text beside its hits
-ENTRY_TOKENS: Final = 45  # what a hit's own line costs
-MOST_TERMS: Final = 64  # of a question, that a passage is looked for by
-
-
-def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> tuple[Hit, ...]:
-    """The hits with what is shown of each: short notes whole, of long ones what answers, of weak ones a line."""
-    strong = [hit.note.content for hit in hits if not hit.ranked.weak]
-    most = most_of_each(strong, budget.passage, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong))
-    rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
-    asked = tuple(terms[:MOST_TERMS])
-    return tuple(
-        replace(hit, shown=passage(hit.note.content, asked, room), terms=asked)
-        for hit, room in zip(hits, rooms, strict=True)
-    )
 
 
 def _opposed(

@@ -33,9 +33,11 @@ from holdfast.model.when.questions import (
     asks_back,
     day_names,
     days_asked,
+    is_of_the_same_months,
     looking_ahead,
     outer_window,
     read_time,
+    says_when,
     without_time,
 )
 from holdfast.model.when.spans import Span
@@ -328,6 +330,29 @@ def outer(asking: Asking) -> TimeWindow | None:
     if asking.window is None or asking.time is None or asking.window.event:
         return None
     return TimeWindow(*outer_window(asking.time), asking.window.words)
+
+
+def of_that_time(
+    asking: Asking, others: Sequence[Ranked], notes: Mapping[str, IndexedNote]
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Of what is from other times: what names the time asked about, and what is from that month of another year.
+
+    The former is worth as much as what is from that time. A month that is named without its year is that of any year,
+    the latest first.
+    """
+    window = asking.window
+    days = days_asked(window.days, window.words, openly=True) if window else None
+    if window is None or days is None:
+        return [], []
+    telling, sooner = list[Ranked](), list[Ranked]()
+    for item in (item for item in others if item.candidate.id in notes):
+        note = notes[item.candidate.id].note
+        said = says_when(f"{note.title}\n{note.content}", moment(note.created).date(), days)
+        if said is not None and said.says == "then":
+            telling.append(item._replace(score=item.score + asking.weights.time))
+        elif is_of_the_same_months(days, window.words, moment(note.happened).date()):
+            sooner.append(item)
+    return telling, sorted(sooner, key=lambda item: item.candidate.happened, reverse=True)
 
 
 def hard_filter(asking: Asking) -> Filter | None:

@@ -14,18 +14,12 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import anyio
 
 from holdfast.encode.provider import UNREAD
-from holdfast.engine.agent.answer import (
-    Answer,
-    Hit,
-    Neighbour,
-    Tension,
-    answer,
-    with_passages,
-)
+from holdfast.engine.agent.answer import Answer, Hit, Neighbour, Tension, answer
 from holdfast.engine.agent.browse import Listing
 from holdfast.engine.agent.question import (
     Asking,
@@ -52,7 +46,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.identifiers import shows_another_language, units_of, without_names
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.omi import MemoryRecalledEvent
-from holdfast.model.passages import Budget, budget_of
+from holdfast.model.passages import Budget, budget_of, most_of_each, passage
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights
 from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent
@@ -378,6 +372,24 @@ def _also_beside(asking: Asking, notice: str, second: Beside) -> tuple[Asking, s
 
 def _texts(asking: Asking) -> list[str]:
     return [asking.text, *(each.text for each in asking.also)]
+
+
+WEAK_PASSAGE: Final = 40
+FRAME_TOKENS: Final = 120  # of an answer's text beside its hits
+ENTRY_TOKENS: Final = 45  # what a hit's own line costs
+MOST_TERMS: Final = 64  # of a question, that a passage is looked for by
+
+
+def with_passages(hits: Sequence[Hit], terms: Sequence[str], budget: Budget) -> tuple[Hit, ...]:
+    """The hits with what is shown of each: short notes whole, of long ones what answers, of weak ones a line."""
+    strong = [hit.note.content for hit in hits if not hit.ranked.weak]
+    most = most_of_each(strong, budget.passage, budget.text - FRAME_TOKENS - ENTRY_TOKENS * len(strong))
+    rooms = (min(WEAK_PASSAGE, most) if hit.ranked.weak else most for hit in hits)
+    asked = tuple(terms[:MOST_TERMS])
+    return tuple(
+        replace(hit, shown=passage(hit.note.content, asked, room), terms=asked)
+        for hit, room in zip(hits, rooms, strict=True)
+    )
 
 
 def _looked_for(asking: Asking) -> list[str]:

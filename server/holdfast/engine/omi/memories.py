@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from holdfast.engine.agent.answer import MOST_TERMS, Answer, Hit, answer
+from holdfast.engine.agent.answer import Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
-from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices, title_in_notice
+from holdfast.engine.agent.recall import MOST_TERMS, asked, kept_event, reading_of, standing_notices, title_in_notice
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.commit import check_count, check_query, resolve_all
 from holdfast.engine.omi.beliefs import (

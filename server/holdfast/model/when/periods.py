@@ -65,6 +65,11 @@ _LASTS_OR_NEXTS = (
     r"(?P<next>(?<!what's )(?<!is )next|(?<=the )coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
 )
 _LASTS_OR_NEXTS_BEHIND = r"(?:dernières?|derniers|últim[oa]s|(?P<next>prochaine?s|próxim[oa]s))"  # "les deux dernières"
+_YEAR_FROM_NOW = (
+    rf"(?:of |de |del |d'|im |in )?(?:(?P<year_ago>(?:{say.LAST}) (?:year|jahre?s?)|l'année (?:dernière|passée)|"
+    r"l'an dernier|(?:el )?año pasado)|(?P<year_on>(?:next|nächste[nrsm]?|kommende[nrsm]?) (?:year|jahre?s?)|"
+    r"l'année prochaine|(?:el )?(?:año próximo|próximo año|año que viene)))"
+)
 _QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
 
 
@@ -78,6 +83,8 @@ def _yearly(match: re.Match[str], today: date, kind: str, yearly: Yearly, *, bar
     if year := _year_of(match):
         return FoundPeriod(yearly(year), kind)
     picked = match.groupdict()
+    if picked.get("year_ago") or picked.get("year_on"):
+        return FoundPeriod(yearly(today.year + (1 if picked["year_on"] else -1)), kind)
     if picked.get("last"):
         return FoundPeriod(spans.ended(yearly, today), kind, 2)
     if picked.get("next"):
@@ -343,6 +350,8 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?P<month>{_EITHER_MONTH})\.?\s*{_OF}\s*{_YEAR}", _month),
     _rule(rf"{_QUALIFIER}\s+(?P<month>{_MONTH})", _month),
     _rule(rf"(?P<month>{_MONTH})", _month),
+    _rule(rf"(?P<month>{_EITHER_MONTH})\.? {_YEAR_FROM_NOW}", _month),
+    _rule(rf"(?P<season>{say.any_of(say.SEASONS)}) {_YEAR_FROM_NOW}", _season),
     _rule(
         rf"(?:(?:in |during )?the )?(?P<which>first|second|third|fourth|last) week (?:of|in) "
         rf"(?P<month>{_MONTH}){_BY_YEAR}",

@@ -470,6 +470,7 @@ _NO_DAYS = frozenset(
 )
 _OF_ANY_YEAR = frozenset({*_YEARLY, "in season", "mention"})
 _RECENT = timedelta(days=31)
+_OF_WHICH_YEAR = re.compile(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +496,13 @@ def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
         return None
     names_a_day = first == last and re.search(r"\d", words) is not None
     return DaysAsked(first, last, openly) if openly or names_a_day else None
+
+
+def is_of_the_same_months(asked: DaysAsked, words: str, day: date) -> bool:
+    """Whether a day of another year lies in the months that are asked about, if no word says of which year they are."""
+    months = {spans.shift(asked.first, count).month for count in range((asked.last - asked.first).days + 1)}
+    named = not _DAYS.isdisjoint(day_names(words)) and _OF_WHICH_YEAR.search(say.lowered(words)) is None
+    return named and day.month in months and not asked.first <= day <= asked.last
 
 
 class Said(NamedTuple):
