@@ -14,6 +14,7 @@ from holdfast.encode.builtin import BuiltinEncoder, PairReader
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import NoteStored, Remember, remember
 from holdfast.engine.maintenance.candidates import read_behind
+from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError
 from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
@@ -106,6 +107,18 @@ async def test_what_is_told_anew_in_other_words_stands_before_what_was_said(
         first, second = await kept(memory, older, newer)
         assert reasons(second)[first.note.id] in (ANEW, MAYBE)
         assert next(iter(behind(await ask(memory, question)))) == second.note.id
+
+
+@pytest.mark.parametrize("sort", PAIRS)
+async def test_memory_recall_too_has_the_newer_first_though_it_may_be_told_in_none_of_the_words_asked_for(
+    tmp_path: Path, built_in: BuiltinEncoder, sort: str
+) -> None:
+    older, newer, question = PAIRS[sort]
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second = await kept(memory, older, newer)
+        found = await memory.attend(lambda ports: memory_recall(ports, CALLER, MemoryRecall(question)))
+        assert [item.note.id for item in found.memories] == [second.note.id, first.note.id]
+        assert all(item.relevance >= MemoryRecall(question).min_relevance for item in found.memories)
 
 
 @pytest.mark.parametrize(

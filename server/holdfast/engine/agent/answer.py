@@ -177,7 +177,7 @@ def answer(
     best = _persons_first(view, asking, fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
-    others = found.ranked if passing is None else []
+    others = found.ranked
     if asking.question.past and found.is_inside:
         others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
@@ -395,7 +395,7 @@ def _hits(
     looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
-    near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked] if folding else []
+    near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked]
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
     fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
