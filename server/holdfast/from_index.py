@@ -57,7 +57,7 @@ from holdfast.index.current import (
     standing,
 )
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
-from holdfast.index.spelling import corrected, may_be_joined, may_be_slips, respelt
+from holdfast.index.spelling import corrected, respelt
 from holdfast.model.doubts import against, sought
 from holdfast.model.identifiers import is_formed, seldom_of
 from holdfast.model.lifecycle import standing as belief_standing
@@ -257,8 +257,7 @@ def _relevant(
 def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most: int, room: int) -> tuple[Section, ...]:
     strange = frozenset(term for term in query_terms(asking.prompt) if not is_ordinary(term))
     formed = frozenset(term for term in strange if is_formed(term, is_ordinary))
-    odd = [*may_be_joined(asking.prompt), *may_be_slips(asking.prompt, strange - formed)]
-    slips = respelt(connection, odd)
+    slips = respelt(connection, asking.prompt, strange - formed)
     prompt, strange = corrected(asking.prompt, slips), strange - slips.keys()
     seldom = seldom_of(query_terms(prompt), is_common)
     found = found_by_words(connection, prompt, asking.now, strange | seldom)

@@ -119,6 +119,16 @@ async def test_two_rare_words_far_apart_find_the_note_that_has_both(tmp_path: Pa
         ("978-3-16-148410-0", ("9783161484100",)),
         ("E3-07", ("e307",)),
         ("10.44.0.0/16", ("10.44.0.0/16",)),
+        ("BE71096123456769", ("BE71 0961 2345 6769", "BE71-0961-2345-6769")),
+        ("BE71 0961 2345 6769", ("BE71096123456769", "BE71 0961 2345 6769")),
+        ("M12\u00d71.75", ("M12x1.75", "M12X1.75", "M12\u00d71.75")),
+        ("M12x1.75", ("M12\u00d71.75",)),
+        ("2026-881F", ("2026/881-F", "2026 881F", "2026-881-F")),
+        ("AccuMiteXL", ("AccuMite-XL", "AccuMite XL", "accu mite xl", "Accu-Mite-XL")),
+        ("QuillFerryScheduler", ("quill ferry scheduler", "Quill-Ferry-Scheduler")),
+        ("L\u00f6ss-7b", ("Loess7b", "L\u00f6ss7b", "Loess-7b", "Loess 7b")),
+        ("Muerrisch", ("M\u00fcrrisch", '"M\u00fcrrisch"')),
+        ("M\u00fcrrisch", ("Muerrisch", "muerrisch")),
     ],
 )
 async def test_an_identifier_is_found_in_any_spelling(tmp_path: Path, stored: str, asked: tuple[str, ...]) -> None:

@@ -222,7 +222,9 @@ def test_what_is_ours_may_be_in_a_note_whatever_is_made_of_it(prompt: str) -> No
     assert idle(prompt) is None
 
 
-@pytest.mark.parametrize("prompt", ["when is stand-up?", "what is the take-out?", "when is check-in?", "417/2023"])
+@pytest.mark.parametrize(
+    "prompt", ["when is stand-up?", "what is the take-out?", "when is check-in?", "417/2023", "2026/881-F"]
+)
 def test_a_noun_of_small_words_and_a_number_with_its_year_name_something(prompt: str) -> None:
     assert idle(prompt) is None
 

@@ -1,8 +1,9 @@
-"""Slips of the pen in a question: for a word that no note has, the nearest word that some note has.
+"""What of a question notes may have in another spelling: slips of the pen, signs, other keyboards, words in one.
 
-The index keeps the stems of all words, in order, so that those with the same beginning are read at once; the words
-themselves are then looked up in notes that have such a stem. A beginning is two letters of the word as it is written,
-or as it would be if one of its first three letters were wrong. Nothing is read where every word is known.
+For a slip it is the nearest word that some note has. The index keeps the stems of all words, in order, so that those
+with the same beginning are read at once; the words themselves are then looked up in notes that have such a stem. A
+beginning is two letters of the word as it is written, or as it would be if one of its first three letters were wrong.
+Nothing is read where every word is known.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from holdfast.model.identifiers import OWN, is_content, shows_another_language, units_of
-from holdfast.model.words import NOT_ENGLISH, folded, folded_words, query_terms, relatives
+from holdfast.model.words import NOT_ENGLISH, STOP_WORDS, folded, folded_words, query_terms, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
 _TWO_SLIPS: Final = 8  # letters that a word must have for two to be looked for
@@ -35,6 +36,9 @@ _LONG_HASH: Final = 12  # from so many on a note may have only the beginning
 _HASH: Final = re.compile(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
 _DIGIT: Final = re.compile(r"[^\D0-9]")
 _DOTS: Final = re.compile(r"(?<=[aou])e")
+_WITH_OTHER_LETTERS: Final = re.compile(r"\b\w*(?:[äöüøå]|[aou]e)\w*")
+_IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_LEAST_IN_ONE: Final = 6  # letters of a word that may be written as two
 _QUOTED: Final = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL: Final = re.compile(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
@@ -55,6 +59,7 @@ _TABLES: Final = (
 )
 _STEMS: Final = "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
 _BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ? ORDER BY term LIMIT 4"
+_SOME: Final = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
 _PLACES: Final = (
     "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
 )
@@ -93,28 +98,72 @@ def _is_call(text: str) -> bool:
     return sum(sign.isdecimal() for sign in text) >= least and not _NO_CALL.search(text)
 
 
+def may_be_transcribed(query: str) -> dict[str, str]:
+    """Words of a question with what another keyboard has for them: "mueller" for "Müller", "muller" for "Mueller"."""
+    words = (word for word in _WITH_OTHER_LETTERS.findall(query.lower()) if len(word) >= _SHORTEST_SLIP)
+    pairs = ((folded(word), folded(word.translate(_IN_TWO_LETTERS))) for word in words if word not in STOP_WORDS)
+    return {word: other if other != word else _DOTS.sub("", word) for word, other in pairs}
+
+
+def may_be_one_word(query: str) -> list[str]:
+    """Neighbours in a question that a note may have as one word: "accu mite" for "AccuMite"; the longest first."""
+    words = folded_words(query)
+    if len(words) > _MOST_SPELT:
+        return []
+    runs = (words[at : at + size] for size in (3, 2) for at in range(len(words) - size + 1))
+    return [" ".join(run) for run in runs if len("".join(run)) >= _LEAST_IN_ONE and STOP_WORDS.isdisjoint(run)]
+
+
 def corrected(text: str, slips: Mapping[str, str]) -> str:
     """A question with these words in the place of others, whatever case those are in."""
+    for words in (words for words in slips if words.replace(" ", "").isalnum() and " " in words):
+        text = re.sub(rf"\b{words.replace(' ', '[^0-9a-zA-Z]+')}\b", slips[words], text, flags=re.IGNORECASE)
     for number in filter(_TELEPHONE.fullmatch, slips):
         text = re.sub(rf"(?<!\d){re.escape(number)}(?!\d)", slips[number], text)
     return re.sub(r"\w+", lambda word: slips.get(folded(word.group()), word.group()), text) if slips else text
 
 
-def respelt(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
-    """For each of these folded words that no note has the nearest that some have, where there is one.
+def respelt(connection: sqlite3.Connection, query: str, odd: AbstractSet[str]) -> dict[str, str]:
+    """For words of a question that no note has as they stand there how some note has them, where one does.
 
-    What has digits is no slip; it may stand in a note with signs or spaces between its parts, and is then told with
-    signs: "4821-77-09" for "48217709". Digits of any script are looked for as 0 to 9.
+    * A word of `odd`, which are no ordinary ones, may be a slip of the pen: the nearest word that notes have.
+    * What has digits is no slip; it may stand in a note with signs or spaces between its parts, and is then told with
+      signs: "4821-77-09" for "48217709". Digits of any script are looked for as 0 to 9.
+    * A word may be written with other letters ("Mueller" for "Müller"), and neighbours may be one word.
 
-    Args:
-        connection: to the index.
-        words: those that may be slips, and identifiers in one piece; of many only the first are looked at.
+    Of many only the first are looked at.
     """
-    unknown = [word for word in words if not _is_known(connection, word)][:MOST_WORDS]
+    unknown = [word for word in _may_be_slips_or_joined(query, odd) if not _is_known(connection, word)][:MOST_WORDS]
     plain = {word: other for word in unknown if (other := _plain(connection, word))}
     unknown = [word for word in unknown if word not in plain]
     parts = {word: other for word in unknown if not word.isalpha() and (other := _apart(connection, word))}
-    return plain | parts | _slips(connection, filter(str.isalpha, unknown))
+    found = plain | parts | _transcribed(connection, query) | _in_one(connection, query)
+    return found | _slips(connection, (word for word in unknown if word.isalpha() and word not in found))
+
+
+def _may_be_slips_or_joined(query: str, odd: AbstractSet[str]) -> list[str]:
+    return [*may_be_joined(query), *may_be_slips(query, odd)]
+
+
+def _transcribed(connection: sqlite3.Connection, query: str) -> dict[str, str]:
+    """Words of a question in the letters in which notes have them, where none has them as they are."""
+    words = islice(may_be_transcribed(query).items(), _MOST_SPELT)
+    unknown = {word: other for word, other in words if not _is_known(connection, word)}
+    found = {word: other for word, other in unknown.items() if _is_there(connection, other)}
+    rest = {word: other for word, other in unknown.items() if word not in found and not word.isalpha()}
+    return found | {word: parts for word, other in rest.items() if (parts := _parted(connection, other))}
+
+
+def _in_one(connection: sqlite3.Connection, query: str) -> dict[str, str]:
+    """Neighbours of which notes have no other trace than one word made of them; of two that overlap the longer."""
+    runs = {words: words.replace(" ", "") for words in may_be_one_word(query)}
+    either = " OR ".join(f'"{word}"' for word in runs.values())
+    if not runs or connection.execute(_SOME, (f"{OWN} : ({either})",)).fetchone() is None:
+        return {}
+    for words, word in runs.items():
+        if _is_there(connection, word) and not all(_is_known(connection, each) for each in words.split()):
+            return {words: word}
+    return {}
 
 
 def _slips(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:
@@ -152,16 +201,15 @@ def slips_between(one: str, other: str, most: int) -> int:
 
 def _is_known(connection: sqlite3.Connection, word: str) -> bool:
     either = " OR ".join(f'"{each}"' for each in (word, *relatives(word)))
-    return connection.execute("SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1", (either,)).fetchone() is not None
+    return connection.execute(_SOME, (either,)).fetchone() is not None
 
 
 def _plain(connection: sqlite3.Connection, word: str) -> str:
     """The word as another keyboard writes it, where a note has it so: empty where none has.
 
-    Digits as 0 to 9, "oe" as one letter, and in a long word "ae", "oe" and "ue" as the letters with two dots.
+    Digits as 0 to 9, and "oe" as one letter.
     """
     ways = [_DIGIT.sub(lambda sign: str(int(sign.group())), word), word.replace("oe", "œ").replace("ae", "æ")]
-    ways += [_DOTS.sub("", word)] if len(word) >= _TWO_SLIPS and word.isalpha() else []
     return next((each for each in ways if each != word and _is_there(connection, each)), "")
 
 
@@ -233,8 +281,7 @@ def _partings(connection: sqlite3.Connection, word: str) -> Iterator[tuple[str, 
 
 def _is_there(connection: sqlite3.Connection, phrase: str) -> bool:
     """Whether a note has these words in its own text, one behind the other."""
-    statement = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
-    return connection.execute(statement, (f'{OWN} : "{phrase}"',)).fetchone() is not None
+    return connection.execute(_SOME, (f'{OWN} : "{phrase}"',)).fetchone() is not None
 
 
 def _count(connection: sqlite3.Connection, word: str) -> int:

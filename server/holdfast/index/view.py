@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from holdfast.index import current, journal, maintenance, queries
@@ -187,9 +188,9 @@ class IndexView:
         """Rated questions that have no vector of this set, newest first; only those rated at `since` or later."""
         return self._feedback().pending(self._connection, key, since, most)
 
-    def respelt(self, words: Sequence[str]) -> dict[str, str]:
+    def respelt(self, query: str, odd: AbstractSet[str]) -> dict[str, str]:
         """See `holdfast.index.spelling`."""
-        return respelt(self._connection, words) if words else {}
+        return respelt(self._connection, query, odd)
 
     def subjects(self, words: Sequence[str]) -> list[str]:
         """Subjects of notes, retired ones too, all of whose words are among these."""

@@ -57,6 +57,10 @@ _DATE = re.compile(
 )
 _QUOTES = re.compile(r'["\x00]')  # what would end a phrase of a search
 _VERSION = re.compile(r"[vV]?\d+")
+_BY = re.compile(r"(?<=\d)[xX\u00d7](?=\d)")  # as in "M12x1.75"
+_GROUPED = re.compile(r"(?<![\w-])[A-Z]{1,4}\d{1,6}(?: [A-Z\d]{0,4}\d[A-Z\d]{0,4}){2,9}(?![\w-])")  # an IBAN, say
+_LEAST_GROUPED = 10  # digits
+_MOST_STEPS = 5  # of an identifier, that are joined in all ways
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
@@ -85,8 +89,9 @@ class Unit:
 @lru_cache(16)  # one question is looked at by several
 def units_of(query: str) -> tuple[Unit, ...]:
     """The identifiers of a question, and its other words but those that name nothing."""
-    written = [_OUTSIDE.sub("", word) for word in unicodedata.normalize("NFKC", query).split()]
-    found: dict[str, Unit] = {}
+    plain = unicodedata.normalize("NFKC", query)
+    found = {unit.label: unit for unit in _grouped(plain)}
+    written = [_OUTSIDE.sub("", word) for word in plain.split()]
     for word, after in itertools.zip_longest(written, written[1:], fillvalue=""):
         unit = _identifier(word) or _numbered(word, after)
         if unit is not None:
@@ -191,13 +196,21 @@ def _is_telling(word: str, parts: list[str], steps: list[str], *, has_digit: boo
         digits = sum(sign.isdecimal() for sign in word)
         return len(parts) > 2 or (digits >= _LEAST_DIGITS and not _YEAR.fullmatch(word) and "%" not in word)  # noqa: PLR2004
     joined = set(_INNER.findall(word))
-    if len(parts) > 1:
-        return "_" in joined or bool(joined & set(".:\\@#")) or len(parts) > 2  # noqa: PLR2004 - "long-term" names nothing
+    if len(parts) > 1:  # "long-term" names nothing
+        return "_" in joined or bool(joined & set(".:\\@#")) or len(parts) > 2 or len(steps) > len(parts)  # noqa: PLR2004
     return len(steps) > 1 and len(word) >= _LEAST_DIGITS
 
 
 def _is_wide(word: str) -> bool:
     return any(unicodedata.east_asian_width(sign) == "W" for sign in word)
+
+
+def _grouped(query: str) -> Iterator[Unit]:
+    """Identifiers in groups of signs, as a bank's or a maker's number is printed."""
+    for match in _GROUPED.finditer(query):
+        groups = match.group().split()
+        if sum(sign.isdecimal() for sign in match.group()) >= _LEAST_GROUPED:
+            yield _unit(match.group(), groups, groups)
 
 
 def _numbered(word: str, number: str) -> Unit | None:
@@ -208,20 +221,37 @@ def _numbered(word: str, number: str) -> Unit | None:
 
 
 def _unit(written: str, parts: list[str], steps: list[str], kind: Kind = "identifier") -> Unit:
-    """Its spellings: as it is, every step apart, all in one, letters with digits behind them, a version without v."""
-    paired: list[str] = []
-    for step in steps:
-        if paired and step[0].isdecimal() and paired[-1].isalpha():
-            paired[-1] += step
-        else:
-            paired.append(step)
-    ways = [parts, steps, ["".join(steps)], paired]
+    """Its spellings: as it is, its steps apart, all in one or joined in any way, "x" for "by", a version without v."""
+    ways = [parts, steps, ["".join(steps)], *_joined_in_any_way(steps)]
+    ways += [[part for part in _INNER.split(_BY.sub(by, written)) if part] for by in "x-" if _BY.search(written)]
     if len(parts) > 1 and _VERSION.fullmatch(parts[0]):
         number = parts[0].lstrip("vV")
         ways += [[number, *parts[1:]], [f"v{number}", *parts[1:]]]
     phrases = dict.fromkeys(" ".join(_QUOTES.sub(" ", folded(part)) for part in way) for way in ways)
     terms = frozenset(term for way in ways for part in way for term in query_terms(part))
     return Unit(folded(written), kind, tuple(phrases), terms)
+
+
+def _joined_in_any_way(steps: Sequence[str]) -> Iterator[list[str]]:
+    """The steps with any neighbours in one, if there are few and some have letters; else letters with their digits."""
+    if len(steps) > _MOST_STEPS or not any(step.isalpha() for step in steps):
+        yield _paired(steps)
+        return
+    for apart in itertools.product((True, False), repeat=len(steps) - 1):
+        way = [steps[0]]
+        for step, is_apart in zip(steps[1:], apart, strict=True):
+            way = [*way, step] if is_apart else [*way[:-1], way[-1] + step]
+        yield way
+
+
+def _paired(steps: Sequence[str]) -> list[str]:
+    paired: list[str] = []
+    for step in steps:
+        if paired and step[0].isdecimal() and paired[-1].isalpha():
+            paired[-1] += step
+        else:
+            paired.append(step)
+    return paired
 
 
 # Weights of title, body, tags, subject, earlier, later; measured on notes and dialogue (bench/retrieval.py).

@@ -39,10 +39,10 @@ _SUM = re.compile(
     r"|减去?|乘以?|除以|더하기|빼기|곱하기) ?\d+"
 )
 # What is written in one piece is a number of something, and no sum, where a group of its digits begins with 0
-# ("030/447"), where a year ends it ("417/2023"), where it has three groups ("4-4-2", "10.0.0.0/8"), or four digits and
-# such a sign ("1366x768").
+# ("030/447"), where a year ends it, or begins it before three digits ("417/2023"), where it has three groups ("4-4-2",
+# "10.0.0.0/8"), or four digits and such a sign ("1366x768").
 _NUMBER_OF_SOMETHING = re.compile(
-    r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
+    r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|(?:19|20)\d\d/\d{3,}\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
     r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
 )
 _CALL = re.compile(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:(?: ?/ ?|[ .-])\d+)+")  # a telephone number: "030/555 0182"

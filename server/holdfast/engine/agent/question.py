@@ -20,7 +20,7 @@ from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
-from holdfast.index.spelling import corrected, may_be_joined, may_be_slips
+from holdfast.index.spelling import corrected
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
 from holdfast.model.identifiers import has_ended, is_formed, seldom_of
@@ -263,10 +263,9 @@ def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
     return asks_openly(text) if intent is None else intent.kind == "list" and not intent.place
 
 
-def may_be_slips_in(asking: Asking) -> list[str]:
-    """The words of a question that may be slips of the pen, and identifiers that a note may have in parts."""
-    odd = asking.question.extraordinary - asking.question.formed
-    return [*may_be_joined(asking.text), *may_be_slips(asking.text, odd)]
+def odd_words(asking: Asking) -> frozenset[str]:
+    """The words of a question that may be slips of the pen: no ordinary ones, nor made of such."""
+    return asking.question.extraordinary - asking.question.formed
 
 
 def spelt(asking: Asking, slips: Mapping[str, str]) -> Asking:

@@ -26,8 +26,8 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     browsing,
     checked_phrasings,
-    may_be_slips_in,
     narrowed,
+    odd_words,
     placed,
     read_phrasing,
     read_question,
@@ -315,7 +315,7 @@ async def asked(
     asking = await ports.computing.run(caller.principal, size, read)
 
     def look(view: IndexView) -> tuple[Asking, list[list[str]], TimeWindow | None]:
-        slips = view.respelt(may_be_slips_in(asking))
+        slips = view.respelt(asking.text, odd_words(asking))
         read = spelt(asking, slips) if slips else asking
         return read, _subjects(view, read), window_of(view, read)
 
