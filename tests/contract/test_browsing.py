@@ -319,6 +319,25 @@ async def test_a_thing_whose_name_is_a_small_word_of_another_language_is_searche
     assert (answer.found[:1], answer["total"]) == ([own], None)
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["when does the {} open?", "is the {} open?", "When will our {} open?", "where is our {}?", "wo ist unsere {}?"],
+)
+async def test_what_is_asked_of_a_place_that_has_the_name_of_a_space_is_no_list_of_that_space(
+    agent: Agent, query: str
+) -> None:
+    opens = await put(agent, "The bakery is opposite the town hall and opens at seven.", 9, space="bakery")
+    await put(agent, "Flour comes on Tuesdays.", 1, space="bakery")
+    answer = await agent.recall(query.format("bakery"))
+    assert (answer.found[:1], answer["total"]) == ([opens], None)
+
+
+@pytest.mark.parametrize("query", ["what is open in tollgate?", "open notes in tollgate", "anything open in tollgate"])
+async def test_what_is_open_in_a_space_is_a_list_of_it(agent: Agent, query: str) -> None:
+    notes = [await put(agent, f"Gate {n} is to be painted.", n, space="tollgate") for n in range(2)]
+    assert (await agent.recall(query)).found == notes
+
+
 # --- versions of one fact on a list ----------------------------------------------------------------
 
 

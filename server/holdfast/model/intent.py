@@ -97,6 +97,7 @@ ASKING = _words(
     "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
     "quelle avons qué cuáles cuál hemos quali quais welke"
 )
+ASKING_ONE = _words("when where wann wo quand où cuándo dónde quando dove onde")  # a time or a place, and no list
 HAPPENED = _words("new news happened changed neues neu passiert nouveau nouvelles nuevo nuevas novedades")
 NUMERALS = {folded(word): number for word, number in say.NUMBERS.items() if number > 1}  # "a" is no count
 DID = _words("did have has")
@@ -437,6 +438,10 @@ def _list(line: str) -> Intent | None:
     return _listed(intent, [word for raw in _WORD.findall(rest) for word in raw.split("'") if word])
 
 
+_STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens at seven
+    rf"\bopen (?:{'|'.join(NOUNS)}|tasks?|todos?|issues?|items?|tickets?|questions?|points?)\b|"
+    r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now)?|(?:any|every|some)thing|all) open\b"
+)
 _DECIDED = re.compile(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
     r"vereinbar|einigt|convenu|choisi|acord|elegi)"
@@ -472,6 +477,7 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     nouns = [NOUNS[word] for word in words if word in NOUNS]
     nouns += ["decision"] if DECIDE & there and DID & there else []
     listing = in_languages(languages, LISTING) | LIST_VERBS
+    listing = listing if _STILL_OPEN.search(" ".join(words)) else listing - {"open"}
     usual = open_in(languages) | listing | in_languages(languages, FILLING)
     due, wanted = bool(there & DUE_WORDS), ordered or bool(there & listing)
     place = [word for word in words if not _is_usual(word, usual)]
@@ -482,7 +488,7 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     somewhere = bool(place) or intent.here
     sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
-    sure |= somewhere and (wanted or bool(there & HAPPENED))
+    sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
     sure |= bool(types) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
