@@ -338,6 +338,49 @@ async def test_what_is_open_in_a_space_is_a_list_of_it(agent: Agent, query: str)
     assert (await agent.recall(query)).found == notes
 
 
+async def fair(agent: Agent) -> tuple[str, str, str]:
+    """What is to come, noted in October; then two that were noted this Tuesday, of which one tells of the spring."""
+    agent.clock.set(ASKED - timedelta(days=20))
+    to_come = await put(agent, "The harbour fair is opened.", -57)
+    agent.clock.set(ASKED - timedelta(days=1))
+    told = await put(agent, "The old pier was sold.", 200)
+    done = await put(agent, "Painted the crane.", 2)
+    agent.clock.set(ASKED)
+    return to_come, told, done
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what is new since Monday?",
+        "what was stored since Monday?",
+        "what did I note yesterday?",
+        "was ist neu seit Montag?",
+        "quoi de neuf depuis lundi ?",
+        "¿qué hay de nuevo desde el lunes?",
+    ],
+)
+async def test_what_is_new_since_a_day_is_what_was_noted_since_whenever_it_happens(agent: Agent, query: str) -> None:
+    _, told, done = await fair(agent)
+    assert (await agent.recall(query)).found == [done, told]
+
+
+@pytest.mark.parametrize("query", ["what are the latest notes?", "recent notes", "die neuesten Notizen"])
+async def test_among_the_latest_notes_what_is_to_come_stands_where_it_was_noted(agent: Agent, query: str) -> None:
+    to_come, told, done = await fair(agent)
+    assert (await agent.recall(query)).found == [done, to_come, told]
+
+
+async def test_what_is_new_and_still_to_come_is_told_and_of_what_comes_its_own_time_counts(agent: Agent) -> None:
+    to_come, *_ = await fair(agent)
+    new = await put(agent, "The licence runs out.", -30)
+    assert (await agent.recall("what is new since Monday?")).found[0] == new
+    assert (await agent.recall("notes since Monday")).found[0] == new
+    assert to_come not in (await agent.recall("notes since Monday")).found
+    assert (await agent.recall("what is due?")).found == [new, to_come]
+    assert (await agent.recall("notes after 20 December")).found == [to_come]
+
+
 # --- versions of one fact on a list ----------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from holdfast.model.doubts import VALUE_WORDS
 from holdfast.model.identifiers import (
@@ -46,6 +46,8 @@ from holdfast.model.words import query_terms, written_as_names
 class Filter:
     """Which notes may be found. Empty tuples do not restrict; times are instants, `before` inclusive.
 
+    `dated` says which time of a note they mean: when what it tells "happened"; when it was "known", which is when it
+    was noted where that is still to come; or when it was "noted".
     `include_superseded` lets notes through that a newer one replaced, whatever else retired them: they lead to it.
     """
 
@@ -58,6 +60,7 @@ class Filter:
     before: str | None = None
     include_outdated: bool = False
     include_superseded: bool = False
+    dated: Literal["happened", "known", "noted"] = "happened"
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,7 +402,7 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
         return None
     if intent.timely and window is None and not asking.wanted.types:
         return None
-    wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags)
+    wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags, dated=_dated(asking, intent))
     wished = intent.types or (HAPPENS if intent.over and window is not None else ())
     kinds = [wished] if wished and not wanted.types else []
     for types in [*kinds, *([()] if window is not None or not kinds else [])]:
@@ -413,6 +413,11 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
             if found is not None:
                 return replace(found, window=when, lacking=intent.types if kinds and not types else ())
     return None
+
+
+def _dated(asking: Asking, intent: Intent) -> Literal["happened", "known", "noted"]:
+    """Which time of a note counts where nothing that is to come is asked for: what is to come is known since noted."""
+    return "noted" if asking.is_of_what_was_noted else "happened" if intent.over else "known"
 
 
 def _timed(wanted: Filter, asking: Asking, window: TimeWindow | None) -> Iterator[tuple[Filter, TimeWindow | None]]:
@@ -448,7 +453,10 @@ def _list_in(
     timed = narrowed(wanted, when.after, when.before) if when else wanted
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
-    said, capped = _said(view, wanted, when) if when and (coming or not intent.types) else ({}, False)
+    if coming or intent.due or (timed.dated == "known" and timed.before is not None):
+        timed = replace(timed, dated="happened")
+    by_days = timed.dated != "noted" and (coming or not intent.types)
+    said, capped = _said(view, wanted, when) if when and by_days else ({}, False)
     if not intent.due:
         found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
         if not said or found.listing.total > MOST_DUE:

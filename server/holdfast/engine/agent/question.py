@@ -28,6 +28,7 @@ from holdfast.model.intent import WHAT_COMES, Intent, asked_about, intent_of
 from holdfast.model.note import Note, instant, moment
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
+from holdfast.model.when import spans as say
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
@@ -43,6 +44,7 @@ from holdfast.model.when.questions import (
 from holdfast.model.when.spans import Span
 from holdfast.model.words import asks_openly, query_terms
 
+_STORED, _NEW = (re.compile(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
 MOST_PHRASINGS = 3
 BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
 
@@ -196,6 +198,12 @@ class Asking:
     slips: Mapping[str, str] = field(default_factory=dict)
     asks: bool = False
     asks_back: bool = False
+
+    @property
+    def is_of_what_was_noted(self) -> bool:
+        """Whether it asks for what was stored, or is new, as "what is new since Monday?"; last week's news happened."""
+        asked, is_open = say.lowered(self.query), self.window is None or self.window.before is None
+        return _STORED.search(asked) is not None or (is_open and _NEW.search(asked) is not None)
 
     @property
     def may_list(self) -> bool:

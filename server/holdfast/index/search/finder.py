@@ -98,14 +98,14 @@ class Finder:
     def by_time(
         self, connection: sqlite3.Connection, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False
     ) -> Timeline:
-        """The notes that the filter lets through but for Self, those that happened last first.
+        """The notes that the filter lets through but for Self, the last first by the time that the filter means.
 
         Those of one second are in the order in which they were made. With `soonest` what comes first is first.
         """
         snapshot, _ = self._current(connection, [])
         rows = snapshot.rows
         found = np.flatnonzero(snapshot.mask(connection, wanted) & (rows["mark"][: snapshot.size] != 0))
-        order = np.lexsort((rows["mark"][found], rows["created"][found], rows["happened"][found]))
+        order = np.lexsort((rows["mark"][found], rows["created"][found], snapshot.times(wanted)[found]))
         ordered = found[order if soonest else order[::-1]]
         shown = rows["rowid"][ordered[offset : offset + most]]
         statement = "SELECT n.id FROM json_each(?) w JOIN notes n ON n.rowid = w.value ORDER BY w.key"

@@ -301,9 +301,9 @@ class Snapshot:
         if wanted.tiers:
             passes &= np.isin(rows["tier"], self._tiers.known(wanted.tiers))
         if wanted.after:
-            passes &= rows["happened"] >= number_of(wanted.after)
+            passes &= self.times(wanted) >= number_of(wanted.after)
         if wanted.before:
-            passes &= rows["happened"] <= number_of(wanted.before)
+            passes &= self.times(wanted) <= number_of(wanted.before)
         if not wanted.include_outdated:
             current = ~rows["outdated"] & (rows["until"] > number_of(wanted.now))
             passes &= current | rows["replaced"] if wanted.include_superseded else current
@@ -312,6 +312,17 @@ class Snapshot:
             tagged[self.positions(_tagged(connection, wanted.tags))] = True
             passes &= tagged
         return passes
+
+    def times(self, wanted: Filter) -> npt.NDArray[np.int64]:
+        """Of each note the time that the filter means."""
+        happened, created = self.rows["happened"][: self.size], self.rows["created"][: self.size]
+        match wanted.dated:
+            case "happened":
+                return happened
+            case "known":
+                return np.where(happened > number_of(wanted.now), created, happened)
+            case "noted":
+                return created
 
     def _take(self, changed: list[tuple[Any, ...]]) -> None:
         values = np.array([self._row(*row) for row in changed], _FIELDS)

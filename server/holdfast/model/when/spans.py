@@ -395,6 +395,15 @@ FUTURE = (
     r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
 )
 
+# What asks for what was noted at a time, whenever that happens; and for what is new, which is noted since a time.
+STORED = (
+    r"noted|stored|saved|recorded|remembered|written down|"
+    r"did (?:i|we|you) (?:note|store|save|record|remember|write|tell)|"
+    r"notiert|gespeichert|gemerkt|aufgeschrieben|notée?s?|enregistrée?s?|mémorisée?s?|"
+    r"anotad[oa]s?|anotamos|guardad[oa]s?|guardamos|apuntad[oa]s?|annotat[oaie]|salvat[oaie]"
+)
+NEW = r"new|news|neu|neue[mnrs]?|nouveaux?|nouvelles?|neuf|nuev[oa]s?|novedades|nuov[oaie]|novità|nov[oa]s?|novidades"
+
 HELPING_VERBS = "have|has|haben|hat|avons|hemos"  # of these, those that may as well speak of what is or comes
 # More that say so, in participles and other tenses.
 DONE = (
