@@ -76,6 +76,56 @@ async def test_of_the_users_preferences_what_is_none_stands_behind_and_that_of_a
     assert not any(hit["weak"] for hit in answer["results"])
 
 
+async def ines(agent: Agent) -> dict[str, str]:
+    """A person with preferences of their own and facts, beside preferences of two spaces."""
+
+    async def put(text: str, **given: object) -> str:
+        return str((await agent.remember(text, **given))["id"])
+
+    return {
+        "person": await put("The user is Ines Varga, a baker from Porto.", about_self=True, type="person"),
+        "fact": await put("She has two sons.", about_self=True, type="fact"),
+        "goal": await put("A marathon in spring.", about_self=True, type="goal"),
+        "own": await put("Short answers, please.", about_self=True, type="preference"),
+        "elsewhere": await put("The team uses tabs.", type="preference", space="larkspur"),
+        "here": await put("Quay lights stay on.", type="preference"),
+    }
+
+
+@pytest.mark.parametrize(
+    "query", ["who am I?", "wer bin ich?", "quem sou eu?", "qui suis-je ?", "¿quién soy?", "chi sono?"]
+)
+async def test_who_somebody_is_comes_first_and_what_they_prefer_last(agent: Agent, query: str) -> None:
+    notes = await ines(agent)
+    found = (await agent.recall(query)).found
+    assert found[:4] == [notes["person"], notes["fact"], notes["goal"], notes["own"]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what are my preferences?",
+        "which preferences do I have?",
+        "was sind meine Vorlieben?",
+        "welche Vorlieben habe ich?",
+        "quelles sont mes préférences ?",
+        "quelles préférences ai-je ?",
+        "¿cuáles son mis preferencias?",
+        "¿qué preferencias tengo?",
+        "quali sono le mie preferenze?",
+        "quais são as minhas preferências?",
+    ],
+)
+async def test_the_users_own_preferences_come_first_then_those_of_the_space_then_what_else_is_about_them(
+    agent: Agent, query: str
+) -> None:
+    notes = await ines(agent)
+    found = (await agent.recall(query)).found
+    assert found[:2] == [notes["own"], notes["here"]]
+    assert set(found[2:5]) == {notes["person"], notes["fact"], notes["goal"]}
+    assert found[5:] == [notes["elsewhere"]]
+
+
 @pytest.mark.parametrize(
     ("query", "content"),
     [

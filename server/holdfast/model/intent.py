@@ -173,7 +173,7 @@ KNOWING = _words(
     "que qu est ce sais savez tu vous sur de moi tout te souviens rappelle connais as retenu dis quelles quels quelle "
     "quel sont est les le la "
     "qué sabes sabe recuerdas recuerda sobre acerca todo lo tienes guardado cuáles cuál son es dime muestra "
-    "cosa sai di ricordi tutto quali sono sabe você sobre o e wat weet je over zijn"
+    "cosa sai di ricordi tutto quali sono sabe você sobre o e quais são wat weet je over zijn"
 )
 ABOUT_ME = _pattern(
     rf"\b(?:about|on|of|über|von|an|sur|de|sobre|acerca de|di|over) {_ME}(?= |$)|"
@@ -203,6 +203,9 @@ I_PREFER = _pattern(
     r"wie (?:sollst du|soll ich dir|soll man) (?:mir antworten|antworten|mich (?:nennen|anreden|ansprechen))|"
     r"was (?:mag|bevorzuge|will) ich(?: gern| am liebsten| nicht)?|wie (?:mag|hätte|will) ich (?:es|das)(?: gern)?|"
     r"qu'?est[- ]ce que (?:j'aime|je préfère|je veux)|que préféré[- ]je|quels sont mes goûts|"
+    r"(?:which|what) preferences (?:do i have|have i(?: got)?)|welche (?:vorlieben|präferenzen) habe ich|"
+    r"quelles préférences (?:ai-je|j'ai)|qué preferencias tengo|(?:quali|che) preferenze ho|"
+    r"(?:quais|que) preferências (?:eu )?tenho|"
     r"(?:qué|cómo) (?:prefiero|me gusta)(?: trabajar| más)?|cosa (?:preferisco|mi piace)|o que (?:eu )?prefiro"
 )
 MINE = _pattern(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.browse import Listed, Listing, listed
+from holdfast.engine.agent.browse import Listed, Listing, listed, tastes_first
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
@@ -50,7 +50,7 @@ from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
-from holdfast.model.intent import Intent, may_be_one, speaks_of_the_user, taste_of
+from holdfast.model.intent import may_be_one, speaks_of_the_user
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
@@ -306,7 +306,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         if asking.intent is None or not asking.intent.liking:
             there = set(ids)
             found = {end: item for end, item in strong.items() if end not in there}
-        everything = _in_order(view, (*ids, *found), asking.intent, ranked)
+        everything = _in_order(view, (*ids, *found), asking, ranked)
         if asking.intent is not None and asking.intent.single:
             strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
             found = {end: item for end, item in found.items() if end not in strangers}
@@ -352,17 +352,17 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def _in_order(view: IndexView, ids: Sequence[str], intent: Intent | None, ranked: Sequence[Ranked]) -> tuple[str, ...]:
+def _in_order(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Sequence[Ranked]) -> tuple[str, ...]:
     """A list by how well its notes fit what is asked of the user, so far as that says something; else as it was."""
-    if intent is None or not (intent.topic or intent.liking):
+    if (intent := asking.intent) is None or not (intent.topic or intent.liking):
         return tuple(ids)
     fitting = ranked if intent.topic else [item for item in ranked if not item.weak]
     places = {item.candidate.id: place for place, item in enumerate(fitting)}
     ordered = sorted(ids, key=lambda end: places.get(end, len(places)))
     if intent.tastes:
-        notes = {end: item.note for end, item in view.notes(ids).items()}
-        tastes = {end: taste_of(note.content, is_preference=note.type == "preference") for end, note in notes.items()}
-        ordered.sort(key=lambda end: (not (intent.liking and end in places), tastes.get(end, 1)))
+        fits = {item.candidate.id for item in ranked if not item.weak and (intent.liking or " " in intent.topic)}
+        tastes = tastes_first({end: item.note for end, item in view.notes(ids).items()}, asking.question.space)
+        ordered.sort(key=lambda end: (end not in fits, tastes.get(end, len(ids))))
     return tuple(ordered)
 
 

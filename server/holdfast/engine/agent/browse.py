@@ -15,7 +15,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
-from holdfast.model.intent import HAPPENS, Intent, is_recency
+from holdfast.model.intent import HAPPENS, Intent, is_recency, taste_of
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, moment, space_name
 from holdfast.model.passages import count_pages, page_at, passage
 from holdfast.model.ranking import Filter
@@ -375,7 +375,8 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
         return _by_time(view, asking.wanted, limit, offset)
     intent = asking.intent
     if intent is not None and intent.kind == "self":
-        return _personal(view, asking.wanted, offset, searched=bool(intent.topic) or intent.liking)
+        searched = bool(intent.topic) or intent.liking
+        return _personal(view, asking.wanted, offset, searched=searched, openly=not (searched or intent.tastes))
     if intent is None and asking.open:
         intent = Intent("list", timely=True)
     if intent is None or intent.kind != "list":
@@ -383,15 +384,45 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
     return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
 
 
-def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool) -> Listed | None:
-    """What is about the user, then their preferences, of whatever space."""
+def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool, openly: bool) -> Listed | None:
+    """What is about the user, then their preferences, of whatever space; who asks `openly` is told first who they are.
+
+    As by "who am I?".
+    """
     ids = view.personal(wanted.now, MOST_PERSONAL)
     notes = view.notes(ids)
+    ids = sorted(ids, key=lambda end: _place_among_own(notes[end].note)) if openly else ids
     shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
     if not shown:
         return None
     listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
     return Listed(tuple(shown), listing, whole=True, searched=searched)
+
+
+def _place_among_own(note: Note) -> int:
+    """First who somebody is, then what is a fact of them, then all else; what they prefer last."""
+    if note.type == "preference":
+        return 3
+    return ("person", "fact").index(note.type) if note.about_self and note.type in ("person", "fact") else 2
+
+
+def tastes_first(notes: Mapping[str, Note], space: str | None) -> dict[str, int]:
+    """Places among the user's preferences: their own, those of this space, then what else is about them.
+
+    A preference of another space stands before that only where none is marked as the user's own.
+    """
+    tastes = {end: taste_of(note.content, is_preference=note.type == "preference") for end, note in notes.items()}
+    own = {end for end, note in notes.items() if note.about_self and (note.type == "preference" or tastes[end] == 0)}
+
+    def place(end: str) -> int:
+        note = notes[end]
+        if end in own:
+            return 0
+        if tastes[end] == 0:
+            return 1 if note.space in (space, GLOBAL_SPACE) else 4 if own else 2
+        return 5 if tastes[end] > 1 else 3 if note.about_self else 4
+
+    return {end: place(end) for end in notes}
 
 
 def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offset: int) -> Listed | None:
