@@ -442,7 +442,7 @@ MUTATIONS = (
              (("tests/contract/test_recall_silence.py::"
                "test_a_prompt_that_names_nothing_is_not_looked_for[ok thanks]"),)),
     Mutation("filter-untold", 2, "a filter hides the answer and nobody is told", "engine/agent/recall.py",
-             "    if not best or (best[0].ranked.weak and not weak):\n", "    if best:\n",
+             "        if best and (weak or not best[0].ranked.weak)", "        if best and not weak",
              ("tests/contract/test_recall_silence.py::test_silence_says_that_the_answer_is_outdated",)),
     Mutation("phrasings-unheard", 2, "other phrasings of a question are not looked for", "engine/agent/question.py",
              "    if not others:\n", "    if others:\n",

@@ -344,6 +344,47 @@ async def test_silence_says_that_a_filter_hides_what_may_answer(words: Memory) -
     assert re.match(r"A weak match \(0\.\d\d\) is left out by tiers", notice)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"spaces": ["larkspur"]}, "Nothing relevant is in the space larkspur. Asked from "),
+        ({"spaces": ["larkspurr"]}, "Nothing relevant is in the space larkspurr. Asked from "),
+        ({"spaces": ["larkspur", "quay"]}, "Nothing relevant is in the spaces larkspur and quay. Asked from "),
+        ({"types": ["decision"]}, "Nothing relevant passes the filter by types. Asked from "),
+        ({"types": ["decision"], "tags": ["x"]}, "Nothing relevant passes the filter by types and tags. Asked from "),
+        ({"created_before": "2020-01-01"}, "Nothing relevant passes the filter by created_before. Asked from "),
+    ],
+)
+async def test_where_a_filter_hides_the_answer_it_is_not_said_that_none_is_stored(
+    agent: Agent, given: dict[str, Any], said: str
+) -> None:
+    await agent.remember("The piano is tuned by Odile every spring.", space="home")
+    await agent.remember("Wood pellets arrive in October.", space="larkspur")
+    answer = await agent.recall("who tunes the piano?", **given)
+    assert answer.text.startswith(said)
+    assert "A relevant note is left out by" in answer.text
+    nothing = await agent.recall("who bakes the bread?", **given)
+    assert nothing.text.startswith("Nothing relevant is stored.")
+
+
+async def test_where_only_what_is_outdated_answers_it_is_said_that_nothing_current_does(agent: Agent) -> None:
+    old = str((await agent.remember("The winch is serviced in Bremerhaven."))["id"])
+    await agent.outdate(old)
+    answer = await agent.recall("where is the winch serviced, Bremerhaven?")
+    assert answer.text.startswith("Nothing relevant is current.")
+
+
+async def test_of_what_a_filter_hides_that_is_named_which_would_come_first_without_it(agent: Agent) -> None:
+    own = await agent.remember("Piet next door has the spare key of the house.", space="harbour")
+    await agent.remember("Henk has the spare key of the hut.", space="quay")
+    query = "who has our spare key?"
+    assert (await agent.recall(query)).found[0] == own["id"]
+    for given in ({"types": ["decision"]}, {"spaces": ["larkspur"]}):
+        answer = await agent.recall(query, **given)
+        (notice,) = [notice for notice in answer["notices"] if "left out by" in notice]
+        assert own["id"] in notice
+
+
 async def test_silence_says_that_the_answer_is_outdated(words: Memory) -> None:
     old = await kept(words, "The winch is serviced in Bremerhaven.")
     await words.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(old)))

@@ -115,7 +115,7 @@ def remembered(screen: Screen, shape: Shape) -> None:
     _notices(screen, shape["notices"])
 
 
-def recalled(screen: Screen, shape: Shape, *, passed: int = 0) -> None:
+def recalled(screen: Screen, shape: Shape, *, passed: int = 0, lacking: str = "") -> None:
     window = shape["read_as"]
     if window["after"] or window["before"]:
         span = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
@@ -123,7 +123,7 @@ def recalled(screen: Screen, shape: Shape, *, passed: int = 0) -> None:
     if shape["total"] is not None:
         screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
     elif not shape["results"] and not shape["omitted"]["count"] and not passed:
-        screen.say("Nothing relevant is stored.")
+        screen.say(lacking or "Nothing relevant is stored.")
     for hit in shape["results"]:
         screen.say(_heading(screen, hit))
         screen.say(_indented(hit["content"]))
@@ -253,7 +253,11 @@ def run_recall(options: argparse.Namespace) -> int:
     )
     outcome, who = _ask(lambda ports, who: recall(ports, who, request))
     whole = replace(outcome, explained=True)  # a person pays for no tokens
-    _tell(options, render.recalled(whole, who).structured, partial(recalled, passed=outcome.passed))
+    _tell(
+        options,
+        render.recalled(whole, who).structured,
+        partial(recalled, passed=outcome.passed, lacking=outcome.lacking),
+    )
     return DONE if outcome.hits else NOTHING
 
 

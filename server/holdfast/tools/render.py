@@ -171,11 +171,12 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
     if outcome.listing is not None:
         return _list_heading(outcome, outcome.listing)
     where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
-    window = (
-        f", {outcome.after or 'the beginning'} to {outcome.before or 'now'}" if outcome.after or outcome.before else ""
-    )
+    after, before = outcome.after, outcome.before
+    window = f", {after or 'the beginning'} to {before or 'now'}" if after or before else ""
     if not outcome.hits and outcome.passed:
         return f"No more notes, asked from {where}{window}."
+    if not outcome.hits and outcome.lacking:
+        return f"{outcome.lacking} Asked from {where}{window}."
     if not outcome.hits:
         return f"Nothing relevant is stored. Asked from {where}{window}."
     return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."

@@ -113,25 +113,29 @@ _LIKE, _MUCH_LIKE = 0.6, 0.75  # the least similarity of two names of spaces, as
 _LONGEST_TITLE = 80
 
 
-def hidden_notices(view: IndexView, asking: Asking, found: Answer) -> list[str]:
+def hidden_notices(view: IndexView, asking: Asking, found: Answer, space: str | None) -> tuple[list[str], str]:
     """What to tell of an answer without a strong hit: spaces that hold nothing, and the best note that a filter hides.
 
-    Where a hit is strong, only of spaces whose name is nearly another's; nothing where nothing was looked for.
+    Where a hit is strong, only of spaces whose name is nearly another's; nothing where nothing was looked for. With it
+    where nothing relevant is, if a filter hides some. `space` is the caller's.
     """
     is_listed = found.listing is not None and found.listing.total > 0
     is_answered = is_listed or any(not hit.ranked.weak for hit in found.hits)
     if asking.idle == "empty" or (is_answered and not asking.wanted.spaces):
-        return []
+        return [], ""
     spaces = view.spaces()
     if is_answered:
         misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces, _MUCH_LIKE)]
-        return list(filter(None, (_unknown_space(name, spaces) for name in misspelt)))
+        return list(filter(None, (_unknown_space(name, spaces) for name in misspelt))), ""
     notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
     notices.append(_unknown_place(asking, spaces))
     everywhere = Filter(asking.wanted.now, include_outdated=True)
+    hidden = None
     if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
-        notices.append(_hidden(view, asking, everywhere, weak=not found.hits))
-    return [notice for notice in notices if notice]
+        hidden = _hidden(view, asking, space, weak=not found.hits)
+        notices.append(_left_out(hidden, asking.wanted) if hidden else "")
+    lacking = _lacking(hidden.note, asking.wanted) if hidden else ""
+    return [notice for notice in notices if notice], lacking
 
 
 def _unknown_space(name: str, spaces: Sequence[str]) -> str:
@@ -157,20 +161,37 @@ def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
     return _unknown_space(name, spaces) if near and folded(near) != folded(name) else ""
 
 
-def _hidden(view: IndexView, asking: Asking, everywhere: Filter, *, weak: bool) -> str:
-    """The best note of all, where the caller's filter keeps it out; a weak one only where it is wanted."""
-    question = replace(asking.question, space=None)
-    free = replace(asking, wanted=everywhere, question=question, time=None, window=None, open=False)
-    best = answer(view, free, 1, explain=False, only_strong=not weak).hits
-    if not best or (best[0].ranked.weak and not weak):
-        return ""
-    note = best[0].note
-    reasons = list(_reasons(note, asking.wanted))
-    if not reasons:
-        return ""
-    what = f"A weak match ({best[0].ranked.relevance:.2f})" if best[0].ranked.weak else "A relevant note"
-    sentence = f"{what} is left out by {' and '.join(reasons)}: {note.id}"
+def _hidden(view: IndexView, asking: Asking, space: str | None, *, weak: bool) -> Hit | None:
+    """What would come first without the caller's filter, where that keeps it out; a weak one only where it is wanted.
+
+    What is outdated only where nothing else is hidden.
+    """
+    question = replace(asking.question, space=space)
+    free = replace(asking, question=question, time=None, window=None, open=False)
+    for outdated in dict.fromkeys((asking.wanted.include_outdated, True)):
+        everywhere = Filter(asking.wanted.now, include_outdated=outdated)
+        best = answer(view, replace(free, wanted=everywhere), 1, explain=False, only_strong=not weak).hits
+        if best and (weak or not best[0].ranked.weak) and any(_reasons(best[0].note, asking.wanted)):
+            return best[0]
+    return None
+
+
+def _left_out(hidden: Hit, wanted: Filter) -> str:
+    note = hidden.note
+    what = f"A weak match ({hidden.ranked.relevance:.2f})" if hidden.ranked.weak else "A relevant note"
+    sentence = f"{what} is left out by {' and '.join(_reasons(note, wanted))}: {note.id}"
     return sentence if note.is_outdated else f"{sentence} {title_in_notice(note)}"  # what is not true is not said again
+
+
+def _lacking(note: Note, wanted: Filter) -> str:
+    """Of what it is true that nothing relevant is in it, where this note is kept out: of a space, or of a filter."""
+    names = [reason.split(" ")[0] for reason in _reasons(note, wanted)]
+    if names == ["spaces"]:
+        them = "the space" if len(wanted.spaces) == 1 else "the spaces"
+        return f"Nothing relevant is in {them} {' and '.join(wanted.spaces)}."
+    if names == ["being"]:
+        return "Nothing relevant is current."
+    return f"Nothing relevant passes the filter by {' and '.join(name for name in names if name != 'being')}."
 
 
 def title_in_notice(note: Note) -> str:
@@ -229,7 +250,8 @@ class Recalled:
 
     `after` and `before` are the time that it was looked for in, None where that was open. `listing` says what the hits
     are some of, where a list was asked for; `passed` is how many were left out before them. With `explained` all that
-    is known of each hit is wanted. `given` is the time that the caller's arguments set.
+    is known of each hit is wanted. `given` is the time that the caller's arguments set. `lacking` is a sentence that
+    says where nothing relevant is, if not in all of the memory.
     """
 
     hits: tuple[Hit, ...]
@@ -244,6 +266,7 @@ class Recalled:
     explained: bool = False
     passed: int = 0
     given: tuple[str | None, str | None] = (None, None)
+    lacking: str = ""
 
 
 async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights = WEIGHTS) -> Recalled:
@@ -259,16 +282,16 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     asking, notice = await asked(ports, query, wanted, caller, stages, also)
     whole = replace(asking, weights=weights)
 
-    def read(view: IndexView) -> tuple[Answer, list[str]]:
+    def read(view: IndexView) -> tuple[Answer, list[str], str]:
         found = answer(view, whole, request.limit, explain=request.explain, offset=request.offset)
         if found.listing is None and any(hit.note.type == "belief" for hit in found.hits):
             order = believed_first([(hit.note, hit.ranked) for hit in found.hits])
             found = replace(found, hits=tuple(found.hits[place] for place in order))
-        hidden = hidden_notices(view, asking, found)
+        hidden, lacking = hidden_notices(view, asking, found, caller.space)
         found = replace(found, hits=with_passages(found.hits, _looked_for(asking), budget))
-        return found, [*hidden, *standing_notices(view, ports, asking.vector)]
+        return found, [*hidden, *standing_notices(view, ports, asking.vector)], lacking
 
-    found, standing = await ports.index.read(read)
+    found, standing, lacking = await ports.index.read(read)
     stages.ended("search")
     shown = [(hit.note.id, hit.ranked.relevance) for hit in found.hits]
     shown += [(item.note.id, 0.0) for item in found.related]
@@ -285,7 +308,8 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     after, before = _span(wanted, found.window)
     beside, pairs, listing = found.related, found.tensions, found.listing
     given, explained, passed = (wanted.after, wanted.before), request.explain, found.passed
-    return Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, explained, passed, given)
+    outcome = Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, explained, passed, given)
+    return replace(outcome, lacking=lacking)
 
 
 def _question_of(request: Recall) -> tuple[str, tuple[str, ...]]:
