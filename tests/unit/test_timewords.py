@@ -499,6 +499,25 @@ def test_a_doubt_about_days_names_the_years_where_these_differ(text: str, asked:
     assert other_days(note, DaysAsked(first, last, openly=True)) == doubt
 
 
+@pytest.mark.parametrize(
+    ("text", "year", "doubt"),
+    [
+        ("The licence is renewed on 12 December.", 2026, "12 December, not March"),
+        ("The licence is renewed on 12 December.", 2027, "12 December, not March"),
+        ("The licence is renewed in October.", 2027, "October, not March"),
+        ("The licence is renewed on 12 December 2026.", 2027, "12 December 2026, not March 2027"),
+        ("The licence has to be renewed before March.", 2027, ""),
+        ("The pier is closed until March 2026.", 2026, ""),
+    ],
+)
+def test_a_doubt_names_two_different_days_of_one_year_where_the_text_names_none(
+    text: str, year: int, doubt: str
+) -> None:
+    told = instant(ASKED)
+    asked = DaysAsked(date(year, 3, 1), date(year, 3, 31), openly=True)
+    assert other_days(Note("n1", text, "", told, told), asked) == doubt
+
+
 def test_a_day_without_a_year_that_is_lately_over_is_not_the_next_one() -> None:
     day = DaysAsked(date(2026, 12, 12), date(2026, 12, 12), openly=True)
     told = says_when("The inspector was here on 12 December.", date(2025, 12, 15), day)

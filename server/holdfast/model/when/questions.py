@@ -532,7 +532,8 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
 def other_days(note: Note, asked: DaysAsked) -> str:
     """What days a note names in place of those that are asked about, as "11 December, not 12 December"; else empty.
 
-    They have their years where these differ. One that happened then, or was told then, speaks of them all the same.
+    They have their years where these differ; of a day without its year that is the question's. One that happened then,
+    or was told then, speaks of them all the same, as does one that names them in another way: "until March".
     """
     if asked.first.isoformat() <= note.happened[:10] <= asked.last.isoformat():
         return ""
@@ -540,7 +541,8 @@ def other_days(note: Note, asked: DaysAsked) -> str:
     if said is None or said.says == "then" or (said.says == "around" and not asked.openly):
         return ""
     years = spans.years_of(said.days) != spans.years_of(asked.span)
-    return f"{spans.named(said.days, years=years)}, not {spans.named(asked.span, years=years)}"
+    theirs, mine = (spans.named(each, years=years) for each in (said.days, asked.span))
+    return f"{theirs}, not {mine}" if theirs != mine else ""
 
 
 def words_of_days(days: DaysAsked) -> str:
@@ -577,7 +579,7 @@ def _each_time(named: PeriodPhrase, told: date, asked: DaysAsked, *, over: bool)
     elif named.rank == _DATED or named.kind not in _OF_ANY_YEAR or (over and last <= told <= last + _RECENT):
         yield named
     else:
-        for year in range(asked.first.year - 1, asked.last.year + 1):
+        for year in sorted(range(asked.first.year - 1, asked.last.year + 1), reverse=True):  # the question's own first
             if year >= told.year - 1:
                 months = 12 * (year - first.year)
                 yield _moved_to(named, spans.add_months(first, months), _moved_end(last, months))
