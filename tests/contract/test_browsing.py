@@ -246,6 +246,39 @@ async def test_a_month_asks_for_what_is_to_come_in_it_before_what_was_stored_in_
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "which deadlines do we have in December?",
+        "what deadlines have we got in December?",
+        "what comes in December?",
+        "what happens in December?",
+        "welche Fristen haben wir im Dezember?",
+        "was passiert im Dezember?",
+        "was kommt im Dezember?",
+        "quelles échéances avons-nous en décembre ?",
+        "qu'est-ce qui arrive en décembre ?",
+        "que se passe-t-il en décembre ?",
+        "¿qué plazos tenemos en diciembre?",
+        "¿qué pasa en diciembre?",
+        "¿qué viene en diciembre?",
+    ],
+)
+async def test_a_month_that_is_named_with_what_is_due_is_as_good_as_next_month(agent: Agent, query: str) -> None:
+    sooner, later = await put(agent, "Hand in the plans.", -32), await put(agent, "The lease ends.", -40)
+    await put(agent, "The audit was closed.", 330)
+    answer = await agent.recall(query)
+    assert answer.found == [sooner, later]
+    assert answer.text.startswith("2 notes of December 2026 in harbour and global, soonest first.")
+
+
+async def test_which_deadlines_there_were_in_a_month_is_asked_of_the_last_one(agent: Agent) -> None:
+    await put(agent, "Hand in the plans.", -32)
+    answer = await agent.recall("which deadlines did we have in December?")
+    assert "December 2026" not in answer.text
+    assert answer.found == []
+
+
+@pytest.mark.parametrize(
     "query", ["what did I get done last week?", "was war letzte Woche los?", "¿qué hubo la semana pasada?"]
 )
 async def test_what_was_done_is_a_list_in_other_words_too(agent: Agent, query: str) -> None:

@@ -127,17 +127,18 @@ FILLING = _by_language(
     "me us please there there's s d m re ve tell give far yet ever made make took take taken set reached agreed agree "
     "decide stored kept known relevant most more of from to in for by sorted ordered date time order newest first "
     "oldest next coming up space project projects repo repository page happening going calendar agenda schedule "
-    "ahead get got getting accomplish accomplished achieve achieved finish finished complete completed recap rundown "
-    "plan plans must need needs",
+    "ahead get got getting comes accomplish accomplished achieve achieved finish finished complete completed recap "
+    "rundown plan plans must need needs",
     "uns mir bitte haben hatten wir was welche welcher welches die der das den dem des sind ist es gab "
     "von in im aus für habe hat hatte ich etwas vor los kommt kommen gibt liegt lief war waren ging geschafft erledigt "
     "kalender müssen muss und zu getroffen gespeichert sortiert nach datum steht stehen an auf vom "
     "kennst du neu neue neuen",
     "nous avons on a les le la l en des de du d dans pour qui que qu quels quelles quel quelle est sont été ont prises "
     "prise pris notre par date il y moi ai j c n passe passé quoi neuf calendrier agenda "
-    "connais connaissez tu vous mois nouveau nouvelles",
+    "connais connaissez tu vous mois nouveau nouvelles "
+    "arrive vient se",
     "hemos los las el del de la a en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos "
-    "muéstrame cosa mês mese dame un una hay nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
+    "muéstrame cosa mês mese dame un una hay pasa nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
     "agenda calendario algo mes conoces nuevo nueva nuevos nuevas novedades le gli dei delle che quali abbiamo preso "
     "prese di os as são foram dos das do da em que quais temos tomamos",
     "de het een we welke zijn in van",

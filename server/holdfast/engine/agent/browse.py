@@ -438,7 +438,8 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
     kinds = [wished] if wished and not wanted.types else []
     for types in [*kinds, *([()] if window is not None or not kinds else [])]:
         typed = replace(wanted, types=types or wanted.types)
-        until = narrowed(typed, None, typed.now) if intent.over else typed
+        is_ahead = asking.time is not None and asking.time.ahead  # "was passiert im Mai?"
+        until = narrowed(typed, None, typed.now) if intent.over and not is_ahead else typed
         for timed, when in _timed(until, asking, window):
             found = _in_scopes(view, timed, when, scopes, intent, limit, offset)
             if found is not None:

@@ -216,7 +216,9 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     time = _time_of(query, ports.asked_at or ports.clock())
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
-    intent, lapsed, text = None if time and nothing else intent_of(text), None, asked_about(text)
+    intent, lapsed, text = intent_of(text), None, asked_about(text)
+    if time and nothing:
+        intent, nothing = (intent, None) if intent is WHAT_COMES else (None, nothing)
     if time and time.coming and _asks_for_a_list(text, intent):
         time, lapsed = looking_ahead(time), time
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it

@@ -281,6 +281,7 @@ _MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?!
 _VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
+_GERMAN_HAPPENS = re.compile(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
 _LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
 _WAS = re.compile(
@@ -292,6 +293,7 @@ _DUTY = re.compile(
     r"muss|müssen|soll(?:en|te)?|à faire|dois|doit|devons|faut|(?:tengo|tenemos|hay|tiene) que|debo|debemos)\b"
 )
 _BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
+_HELD = re.compile(r"\b(?:do|does) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)")  # no past
 _BEFORE_NOW = re.compile(
     r"\b(?:was|were|did|had|used to|war|waren|wurde|wurden|hatten?|gab|gewesen|era|eran|fue|fueron|ten[ií]a(?:mos|n)?"
     r"|hab[ií]a|usaba(?:mos|n)?|[ée]tait|[ée]taient|avait|avions|avaient)\b"
@@ -350,6 +352,7 @@ def _span_of(mark: re.Match[str]) -> tuple[int, int]:
 
 def _looks_ahead(line: str, start: int) -> bool:
     """Whether a period is that of what comes: not in "what should I know about June", "due that we decided in June"."""
+    line = _HELD.sub(_spaces, line)
     words = list(_LATER.finditer(line, 0, start))
     if not words:
         return bool(_LATER_BEHIND.search(line, start)) and not _BACK.search(line, 0, start)
@@ -396,7 +399,7 @@ def _next_one(window: PeriodPhrase, today: date, words: str) -> Span:
 
 def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> PeriodPhrase | None:
     """The window of the next time, where one is over that comes round again, and nothing says that it was meant."""
-    if is_over(line.lower()) or _WAS.search(line.lower()):
+    if is_over(_GERMAN_HAPPENS.sub("", line.lower())) or _WAS.search(line.lower()):
         return None
     coming = _coming(window, asked.date(), line[window.start : window.end].lower())
     return None if coming.span == window.span else coming
