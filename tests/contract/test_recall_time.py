@@ -70,6 +70,14 @@ async def test_words_of_time_become_a_window_and_only_what_happened_in_it_answer
     assert f"{last}T23:59:59Z" in answer.text
 
 
+async def test_whether_something_may_be_done_on_a_day_is_not_answered_as_of_the_last_one(agent: Agent) -> None:
+    rule = await crane(agent, "2026-10-30", "The crane may move while the ferry is away.")
+    answer = await agent.recall("May I move the crane on Friday?")
+    assert answer.found == [rule]
+    assert days(answer) == ("", "")
+    assert "2026-10-30T" not in answer.text.partition("\n")[0]
+
+
 async def test_a_note_without_an_event_happened_when_it_was_written_down(agent: Agent) -> None:
     agent.clock.set(datetime(2026, 3, 14, 9, tzinfo=UTC))
     written = await crane(agent)

@@ -518,6 +518,48 @@ def test_a_doubt_names_two_different_days_of_one_year_where_the_text_names_none(
     assert other_days(Note("n1", text, "", told, told), asked) == doubt
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "May I deploy on Friday?",
+        "can we have the crane on Friday?",
+        "When could the tests run on Friday?",
+        "should we meet on Friday?",
+        "will the crane be there on Friday?",
+        "darf ich am Freitag deployen?",
+        "Kann man am Freitag parken?",
+        "soll ich am Freitag anrufen?",
+        "werde ich am Freitag abgeholt?",
+        "puis-je déployer ce vendredi ?",
+        "¿puedo pagar el viernes?",
+        "¿podemos salir el viernes?",
+        "¿debo llamar el viernes?",
+    ],
+)
+def test_what_may_or_should_be_done_on_a_day_is_asked_of_the_next_one(query: str) -> None:
+    reading = read_time(query, ASKED)
+    assert reading is not None
+    assert days(query) == "2026-11-06..2026-11-06"
+    assert not reading.past
+    assert not reading.strict
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "can you tell me what we did on Friday?",
+        "could you list what happened on Friday?",
+        "can I see the notes of Friday?",
+        "may I know who came on Friday?",
+        "kann ich sehen, was am Freitag war?",
+    ],
+)
+def test_who_asks_to_be_told_of_a_day_is_told_of_the_last_one(query: str) -> None:
+    reading = read_time(query, ASKED)
+    assert reading is not None
+    assert days(query) == "2026-10-30..2026-10-30"
+
+
 def test_a_day_without_a_year_that_is_lately_over_is_not_the_next_one() -> None:
     day = DaysAsked(date(2026, 12, 12), date(2026, 12, 12), openly=True)
     told = says_when("The inspector was here on 12 December.", date(2025, 12, 15), day)

@@ -281,6 +281,7 @@ _MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?!
 _VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
 _PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
 _GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
+_LEAVE = re.compile(say.ASKS_LEAVE)
 _GERMAN_HAPPENS = re.compile(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
 _LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
@@ -293,7 +294,9 @@ _DUTY = re.compile(
     r"muss|müssen|soll(?:en|te)?|à faire|dois|doit|devons|faut|(?:tengo|tenemos|hay|tiene) que|debo|debemos)\b"
 )
 _BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
-_HELD = re.compile(r"\b(?:do|does) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)")  # no past
+_HELD = re.compile(
+    r"\b(?:do|does|may|can|could) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)"
+)  # no past
 _BEFORE_NOW = re.compile(
     r"\b(?:was|were|did|had|used to|war|waren|wurde|wurden|hatten?|gab|gewesen|era|eran|fue|fueron|ten[ií]a(?:mos|n)?"
     r"|hab[ií]a|usaba(?:mos|n)?|[ée]tait|[ée]taient|avait|avions|avaient)\b"
@@ -304,7 +307,9 @@ _STATE = re.compile(
 )
 
 _RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
-_SAID_OF = re.compile(r"(?<!will )(?<!shall )(?<!should )\b(?:we|i|you|they|he|she) \w+ $")
+_SAID_OF = re.compile(
+    r"(?<!will )(?<!shall )(?<!should )(?<!may )(?<!can )(?<!could )(?<!must )\b(?:we|i|you|they|he|she) \w+ $"
+)
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
 _WEEK = 7
 _ENDS_OF_TIME = (date.min, date.max)
@@ -319,7 +324,8 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     event = _event(text, line)
     surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
-    ahead = bool(_LATER.search(line.lower())) and not _WAS.search(line.lower())
+    later = _LATER.search(line.lower()) or _LEAVE.match(line.lower())
+    ahead = later is not None and not _WAS.search(line.lower())
     if window and ((ahead and _looks_ahead(say.lowered(line), window.start)) or _is_until_then(line, window, asked)):
         window, ahead = _coming(window, asked.date(), text[window.start : window.end]), True
     mark = _mark(text) or _UNSPACED_MARK.search(line)
@@ -352,11 +358,12 @@ def _span_of(mark: re.Match[str]) -> tuple[int, int]:
 
 def _looks_ahead(line: str, start: int) -> bool:
     """Whether a period is that of what comes: not in "what should I know about June", "due that we decided in June"."""
+    words = [found for found in (*_LATER.finditer(line, 0, start), _LEAVE.match(line)) if found]
     line = _HELD.sub(_spaces, line)
-    words = list(_LATER.finditer(line, 0, start))
     if not words:
         return bool(_LATER_BEHIND.search(line, start)) and not _BACK.search(line, 0, start)
-    return not _BACK.search(line, words[-1].end(), start) and not _SAID_OF.search(line[:start])
+    behind = max(found.end() for found in words)
+    return not _BACK.search(line, behind, start) and not _SAID_OF.search(line[:start])
 
 
 def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:

@@ -390,6 +390,14 @@ DUE = (
     r"wird|werden|wirst|werde|fällig\w*|geplant|(?:est|sont) due?s?|(?:est|sont) dûe?s?|échoi(?:t|ent)|prévue?s?|"
     r"vencen?|vencem|caducan?|pendientes?|previst[oaie]s?|scad(?:e|ono|enze?)|va a|van a|vamos a|hay que"
 )
+# Questions for what may, can or should be done, but not to be shown what is stored.
+ASKS_LEAVE = (
+    r"\A\W*(?:[\w'-]+ ){0,2}?(?:(?:may|can|could|should|shall|will|must) (?!you\b)|"
+    r"(?:darf|dürfen|kann|können|soll(?:en|te)?|werden?|muss|müssen) (?!du\b|ihr\b|sie\b)|"
+    r"(?:puis|peut|pouvons|dois|doit|devons)[ -](?:je|on|nous) |(?:puedo|podemos|puede|debo|debemos|posso|possiamo) )"
+    r"(?!.*\b(?:see|show|find|read|list|get|look|recall|check|review|know|hear|learn|tell|say|said|"
+    r"sehen|zeigen|finden|wissen|voir|savoir|trouver|ver|saber|encontrar)\b)"
+)
 FUTURE = (
     r"\b(?:\w+(?:ar|er|ir|dr)(?:á|án)|\w+(?:ar|ir)emos|\w+(?:rà|ranno|rão))\b|"
     r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
