@@ -1,4 +1,7 @@
-"""Arguments as some clients send them: lists as their JSON, numbers as texts, for every tool, those of the gate too."""
+"""Arguments as some clients send them: lists as their JSON, numbers as texts, null for what was left out.
+
+For every tool, those of the gate too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 from gate import Admin
-from holdfast.tools.server import read_as
+from holdfast.tools.server import as_meant, read_as
 
 pytestmark = pytest.mark.anyio
 
@@ -108,6 +111,84 @@ async def test_calls_with_lists_and_numbers_as_texts_do_what_is_meant(admin: Adm
     verdicts = json.dumps({"edges": [{"node_a_id": third, "node_b_id": second["id"], "edge_type": "supports"}]})
     [outcome] = (await admin.call("run_maintenance", results=verdicts, dry_run="true"))["outcomes"]
     assert outcome["status"] == "applied"
+
+
+async def test_null_for_whatever_may_be_left_out_counts_as_not_given_for_every_tool(admin: Admin) -> None:
+    tried = 0
+    for tool in await admin.client.list_tools():
+        schema = tool.input_schema
+        required = set(schema.get("required", ()))
+        for name in schema.get("properties", {}):
+            meant = as_meant({name: None}, schema)
+            assert meant == ({name: None} if name in required else {}), (tool.name, name)
+            tried += name not in required
+    assert tried > 50
+
+
+async def test_calls_with_null_for_what_was_left_out_are_answered_as_without_it(admin: Admin) -> None:
+    left_out = dict.fromkeys(("type", "tier", "title", "space", "tags", "about_self", "confidence", "links", "session"))
+    stored = await admin.call("remember", content="The crane lifts forty tonnes.", **left_out)
+    assert (stored["type"], stored["tier"]) == ("fact", "working")
+    node = await admin.node(stored["id"])
+    assert (node["confidence"], node["tags"], node["space"]) == (1.0, [], stored["space"])
+    given = dict.fromkeys(("also", "limit", "offset", "types", "spaces", "include_outdated", "budget", "explain"))
+    found = await admin.call("recall", query="crane", **given)
+    assert [hit["id"] for hit in found["results"]] == [stored["id"]]
+    rated = await admin.call("submit_feedback", node_id=stored["id"], signal=1, source=None, event_id=None)
+    assert rated["recorded"]
+    assert len(await admin.audit(limit=None)) == len(await admin.audit())
+    assert await admin.call("memory_recall", query="crane", limit=None, min_relevance=None, memory_type=None)
+    assert await admin.call("run_maintenance", limit=None, dry_run=None, kinds=None, results=None)
+
+
+async def test_null_for_what_is_needed_or_unknown_is_refused_by_its_name(admin: Admin) -> None:
+    note = await admin.remember("A buoy.")
+    assert "content: " in await admin.refused("remember", content=None)
+    assert "signal: " in await admin.refused("submit_feedback", node_id=note, signal=None)
+    assert "node_id: " in await admin.refused("recall_node", node_id=None)
+    assert "querry" in await admin.refused("recall", query="a", querry=None)
+    assert "links[0]" in await admin.refused("remember", content="A lamp.", links=[{"to": None, "type": "supports"}])
+
+
+async def test_one_plain_text_where_a_list_of_texts_is_wanted_is_that_list(admin: Admin) -> None:
+    first = await admin.remember("The crane lifts forty tonnes.")
+    second = await admin.call("remember", content="A tug.", tags="heavy", links=first)
+    node = await admin.node(second["id"])
+    assert node["tags"] == ["heavy"]
+    assert first in [each["id"] for each in node["connections"]]
+    third = await admin.call("remember", content="The crane lifts fifty tonnes.", supersedes=first)
+    assert (await admin.node(first))["superseded_by"] == third["id"]
+    for given in ({"types": "fact"}, {"tiers": "working"}, {"tags": "heavy"}, {"also": "the boat that pulls"}):
+        found = await admin.call("recall", query="tug", **given)
+        assert [hit["id"] for hit in found["results"]] == [second["id"]], given
+    await admin.call("now_update", recent_completions="mended the crane")
+    assert (await admin.call("now_read"))["recent_completions"][0].endswith("mended the crane")
+    offered = await admin.call("run_maintenance", kinds="links", dry_run=True)
+    assert offered["batch_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("recall", {"query": "a", "types": "poem"}),  # one that there is not
+        ("recall", {"query": "a", "types": ""}),
+        ("recall", {"query": "a", "tags": " "}),
+        ("recall", {"query": "a", "tags": "7"}),
+        ("recall", {"query": "a", "tags": "true"}),
+        ("recall", {"query": "a", "tags": '"red"'}),
+        ("recall", {"query": "a", "tags": '["red"'}),
+        ("recall", {"query": "a", "tags": '{"red": 1}'}),
+        ("recall", {"query": "a", "tags": 7}),
+        ("recall", {"query": "a", "tags": {"red": 1}}),
+        ("recall", {"query": "a", "limit": "many"}),
+        ("run_maintenance", {"results": {"edges": "no list"}}),
+        ("run_maintenance", {"results": {"merges": "no list"}}),
+    ],
+)
+async def test_what_is_no_plain_text_or_no_list_of_texts_is_refused_as_before(
+    admin: Admin, tool: str, given: dict[str, object]
+) -> None:
+    assert "InvalidArgumentError" in await admin.refused(tool, **given)
 
 
 @pytest.mark.parametrize("tool", ["remember.links", "remember.supersedes", "memory_store.related_to"])

@@ -1,7 +1,8 @@
 """The framework's server, less what a memory does not use, and what stands around its calls and lists.
 
-Some clients send lists and objects as their JSON, numbers and truth values as texts. What a parameter's schema takes as
-it is stays as it is, and what cannot be read so is left for the usual refusal.
+Some clients send lists and objects as their JSON, numbers and truth values as texts, a list of one text as that text,
+and null for what their model left out. What a parameter's schema takes as it is stays as it is, and what cannot be read
+so is left for the usual refusal.
 
 What there is to call, read and ask for is worked out once for each kind of client, and then known. The framework makes
 each list anew: `tools/list` takes it ten milliseconds, in which nobody else is answered. The lists differ by protocol
@@ -73,7 +74,7 @@ class ReadTexts(Middleware):
         schema = await self._schema_of(context) if message.arguments else None
         if schema is None:
             return await call_next(context)
-        arguments = read_as(message.arguments, schema, schema.get("$defs", {}))
+        arguments = as_meant(message.arguments, schema)
         return await call_next(context.copy(message=message.model_copy(update={"arguments": arguments})))
 
     async def _schema_of(self, context: MiddlewareContext[Any]) -> Mapping[str, Any] | None:
@@ -85,9 +86,42 @@ class ReadTexts(Middleware):
         return self._schemas.get(name)
 
 
+def as_meant(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as they were meant, by the schema of the tool's parameters."""
+    definitions, known = schema.get("$defs", {}), schema.get("properties", {})
+    optional = known.keys() - set(schema.get("required", ()))
+    meant = {}
+    for name, given in arguments.items():
+        parameter = known.get(name, {})
+        choices = _choices(parameter, definitions)
+        if given is None and name in optional and not any(choice.get("type") == "null" for choice in choices):
+            continue
+        value = read_as(given, parameter, definitions)
+        meant[name] = [value] if isinstance(value, str) and _is_one_of_list(value, choices, definitions) else value
+    return meant
+
+
+def _is_one_of_list(text: str, choices: Sequence[Mapping[str, Any]], definitions: Mapping[str, Any]) -> bool:
+    """Whether a text stands where only a list of texts may, and is plain: no blank, no JSON, no beginning of it."""
+    if any(choice.get("type") in (None, "string") for choice in choices) or not text.strip() or _looks_like_json(text):
+        return False
+    items = [choice.get("items", {}) for choice in choices if choice.get("type") == "array"]
+    return any(each.get("type") == "string" for item in items for each in _choices(item, definitions))
+
+
+def _looks_like_json(text: str) -> bool:
+    if text.strip().startswith(("[", "{", '"')):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def read_as(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     """The value that was meant, by a JSON schema; the same one where nothing else fits better."""
-    choices = [_resolved(choice, definitions) for choice in schema.get("anyOf", [schema])]
+    choices = _choices(schema, definitions)
     if isinstance(value, str):
         value = _parsed(value, {choice.get("type", "") for choice in choices})
     for choice in choices:
@@ -97,6 +131,11 @@ def read_as(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any
             known = choice.get("properties", {})
             return {key: read_as(item, known.get(key, {}), definitions) for key, item in value.items()}
     return value
+
+
+def _choices(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a value may be, with every name in the schema looked up."""
+    return [_resolved(choice, definitions) for choice in schema.get("anyOf", [schema])]
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
