@@ -12,7 +12,7 @@ import pytest
 from holdfast.engine.omi.beliefs import OPPOSITE_EVIDENCE, EvidenceChain, check_contradiction, evidence_chain
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.store.codec import Surroundings, note_of, parse
-from served import Agent
+from served import ERAS, Agent, serving
 from worlds import WordBag, living
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +61,36 @@ async def test_the_reference_series_comes_out(agent: Agent) -> None:
         evidence = await store(agent, content, memory_type="experience")
         told.append(await believe(agent, belief_id, evidence, strength, supports=supports))
     assert [round(value, 5) for value in told] == [0.56, 0.4592, 0.51598, 0.43859]
+
+
+async def test_a_reader_gets_a_confidence_to_four_places_and_a_program_the_sum_itself(tmp_path: Path) -> None:
+    async with serving(tmp_path, ERAS[0], view="always") as agent:
+        belief_id = await belief(agent, "The crane is safe.")
+        seen = await store(agent, "A test of the hook went well.")
+        await believe(agent, belief_id, seen, 0.8)
+        told = await believe(agent, belief_id, seen, 0.8, supports=False)
+        assert told == (await agent.node(belief_id))["confidence"] == on_disk(agent, belief_id).confidence
+        assert len(str(told)) > len("0.4256"), "the sum is not a short one"
+        [hit] = [hit for hit in (await agent.recall("crane safe", explain=True))["results"] if hit["id"] == belief_id]
+        assert str(hit["confidence"]) == "0.4256"
+        cards = [note for change in (await agent.call("view_recent"))["changes"] for note in change["notes"]]
+        assert {str(card["confidence"]) for card in cards if card["id"] == belief_id} == {"0.4256"}
+        assert "confidence 0.4256\n" in (await agent.call("recall_node", node_id=belief_id)).text
+
+
+async def test_a_model_that_reads_text_alone_is_told_four_places(tmp_path: Path, era: str) -> None:
+    async with serving(tmp_path, era, answers="text") as agent:
+        told = [
+            (await agent.client.call_tool_mcp("memory_store", {"content": text, "memory_type": kind})).content[0].text
+            for text, kind in (("The crane is safe.", "belief"), ("The hook holds.", "fact"))
+        ]
+        ids = [json.loads(text.splitlines()[0])["memory_id"] for text in told]
+        given = {"belief_id": ids[0], "evidence_memory_id": ids[1], "strength": 0.8}
+        for supports, line in ((True, '{"new_confidence": 0.56}'), (False, '{"new_confidence": 0.4256}')):
+            answer = await agent.client.call_tool_mcp("belief_update", given | {"supports": supports})
+            first, *more = answer.content[0].text.splitlines()
+            assert first == line
+            assert any("undo" in each for each in more)
 
 
 async def test_the_list_of_evidence_grows_by_one_entry_a_call(agent: Agent) -> None:

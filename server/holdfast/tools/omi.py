@@ -8,7 +8,7 @@ client that gets text alone gets one block, made for its model, with the value i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Annotated, Any
 
@@ -49,7 +49,7 @@ from holdfast.tools.fitting import (
     retired_line,
     trust_rule,
 )
-from holdfast.tools.render import undo_hint
+from holdfast.tools.render import DIGITS, undo_hint
 from holdfast.tools.results import MAKES, READS, NowResult, schema_of, tool
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
@@ -71,9 +71,15 @@ class ChangedResult(ToolResult):
 
     @property
     def for_model(self) -> str:
-        """The same as one text, with the call that takes the change back."""
-        said = [block.text for block in self.content if isinstance(block, TextContent)]
-        return "\n".join([*said, *undo_hint((self.meta or {}).get("change_id"))])
+        """The same as one text, numbers as other answers have them, with the call that takes the change back."""
+        _, *notices = [block.text for block in self.content if isinstance(block, TextContent)]
+        value = json.dumps(_rounded(self.structured_content or {}), ensure_ascii=False)
+        return "\n".join([value, *notices, *undo_hint((self.meta or {}).get("change_id"))])
+
+
+def _rounded(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """For a reader: OMI's contract has sums unrounded, and programs go on from them."""
+    return {name: round(each, DIGITS) if isinstance(each, float) else each for name, each in shape.items()}
 
 
 def omi_change(shape: dict[str, Any], notices: Sequence[str], change_id: str | None) -> ToolResult:

@@ -311,7 +311,7 @@ def hit_shape(hit: Hit) -> results.RecallHit:
         "relevance": round(hit.ranked.relevance, DIGITS),
         "score": round(hit.ranked.score, DIGITS),
         "source": beginning(note.source, LINE_TOKENS),
-        "confidence": note.confidence,
+        "confidence": round(note.confidence, DIGITS),
         "outdated": note.is_outdated,
         "weak": hit.ranked.weak,
         "why": "; ".join(filter(None, [retired_line(note), beginning(hit.ranked.why, LINE_TOKENS * 2)])),
@@ -489,7 +489,7 @@ def node(found: Node) -> Rendered:
         "changes": found.changes,
         "notices": notices,
     }
-    facts = [note.tier, f"space {note.space}", f"created {note.created}", f"confidence {note.confidence:g}"]
+    facts = [note.tier, f"space {note.space}", f"created {note.created}", f"confidence {note.confidence:.{DIGITS}g}"]
     if note.event_time:
         facts.append(f"happened {note.event_time}")
     if tags:

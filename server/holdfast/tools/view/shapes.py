@@ -16,6 +16,7 @@ from holdfast.model.note import Note
 from holdfast.model.passages import first_sentence
 from holdfast.model.ranking import FLOOR, GATE, WEAK
 from holdfast.model.tokens import beginning
+from holdfast.tools.render import DIGITS
 from holdfast.tools.results import filled
 
 TITLE_TOKENS, TEXT_TOKENS, NAME_TOKENS, REASON_TOKENS, VERDICT_TOKENS = 40, 60, 25, 60, 1500
@@ -194,6 +195,7 @@ def card(note: Note) -> Card:
         text=first_sentence(note.content, TEXT_TOKENS),
         space=beginning(note.space, NAME_TOKENS),
         tags=[beginning(tag, NAME_TOKENS) for tag in note.tags[:MOST_TAGS]],
+        confidence=round(note.confidence, DIGITS),
         outdated=note.is_outdated,
         outdated_reason=beginning(note.outdated_reason or "", REASON_TOKENS),
         superseded_by=note.superseded_by or "",
