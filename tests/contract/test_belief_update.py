@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,15 @@ async def test_the_next_update_starts_from_what_a_person_wrote(agent: Agent) -> 
     assert await believe(agent, belief_id, evidence, 1.0, supports=False) == pytest.approx(0.63, abs=1e-12)
     old = [entry["old_confidence"] for entry in on_disk(agent, belief_id).evidence]
     assert old == [0.5, 0.9]
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "Infinity", "-Infinity", math.nan, math.inf, 1.01, -0.01, "strong", None])
+async def test_what_is_no_strength_is_told_that_a_number_from_0_to_1_is_wanted(agent: Agent, wrong: object) -> None:
+    belief_id, evidence = await belief(agent), await store(agent, "A build went well.")
+    given = {"belief_id": belief_id, "evidence_memory_id": evidence, "supports": True, "strength": wrong}
+    told = await agent.refused("belief_update", **given)
+    assert told == "InvalidArgumentError: strength: input should be a number from 0 to 1. Nothing was done."
+    assert on_disk(agent, belief_id).confidence == 0.5
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,17 @@ async def test_every_parameter_of_every_tool_is_read_where_it_comes_as_its_text(
     assert tried > 20
 
 
+async def test_whatever_takes_a_number_from_0_to_1_says_so_of_any_other(admin: Admin) -> None:
+    parameters = await every_parameter(admin)
+    found = [each for each in parameters if each[2].get("maximum") == 1]
+    assert {each[1] for each in found} == {"confidence", "min_relevance", "strength", "weight"}
+    for tool, name, _, _ in found:
+        others = {each: example(schema, known) for called, each, schema, known in parameters if called == tool}
+        for wrong in ("NaN", "Infinity", 2):
+            told = await admin.refused(tool, **others | {name: wrong})
+            assert told == f"InvalidArgumentError: {name}: input should be a number from 0 to 1. Nothing was done."
+
+
 async def test_calls_with_lists_and_numbers_as_texts_do_what_is_meant(admin: Admin) -> None:
     first = await admin.remember("The crane lifts forty tonnes.")
     second = await admin.call(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp_types import INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 import holdfast
 from served import Agent
@@ -81,8 +81,11 @@ async def test_tending_is_asked_for_in_the_words_that_clients_get_as_files(agent
 
 
 async def test_a_task_that_is_too_long_is_refused_in_plain_words(agent: Agent) -> None:
-    with pytest.raises(MCPError, match="LimitExceededError"):
+    with pytest.raises(MCPError, match="LimitExceededError") as refused:
         await words(agent, "session_start", task="crane " * 20_000)
+    said = refused.value.error.message
+    assert said == "LimitExceededError: task is 120,000 bytes long; the limit is 65,536. Shorten it."
+    assert refused.value.error.code == INVALID_PARAMS
 
 
 async def test_ids_complete_by_their_beginning_and_by_words_of_the_title(agent: Agent) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar
 import anyio
 import structlog
 from fastmcp import FastMCP
-from fastmcp.exceptions import ResourceError, ToolError, ValidationError
+from fastmcp.exceptions import PromptError, ResourceError, ToolError, ValidationError
 from fastmcp.server.middleware import Middleware, MiddlewareContext
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -71,13 +71,23 @@ async def answered(call: Awaitable[Answer]) -> Answer:
 
 
 async def read(call: Awaitable[Answer]) -> Answer:
-    """As `answered`, for resources and prompts: failures are errors of the protocol, -32602 for what is not there."""
+    """As `answered`, for resources: failures are errors of the protocol, -32602 for what is not there."""
     try:
         return await call
     except (InvalidArgumentError, MemoryNotFoundError, AmbiguousIdError) as error:
         raise MCPError(INVALID_PARAMS, _text_of("Resource not found", error)) from None
     except HoldfastError as error:
         raise MCPError(INTERNAL_ERROR, _text_of("Not readable", error)) from None
+
+
+async def prompted(call: Awaitable[Answer]) -> Answer:
+    """As `answered`, for prompts: the framework passes on its own errors as they are said, no others."""
+    try:
+        return await call
+    except InvalidArgumentError as error:
+        raise ValidationError(on_one_line(error.public, LONGEST_FAILURE), log_level=logging.INFO) from None
+    except HoldfastError as error:
+        raise PromptError(on_one_line(error.public, LONGEST_FAILURE)) from None
 
 
 def _text_of(what: str, error: HoldfastError) -> str:

@@ -23,7 +23,7 @@ from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
 from holdfast.tools.fitting import LINE_TOKENS, LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
-from holdfast.tools.results import ADDS, filled, tool
+from holdfast.tools.results import ADDS, Fraction, filled, tool
 
 LONGEST_TITLE = 60
 V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict, ExtractionVerdict)
@@ -95,7 +95,7 @@ class ExtractionItem(TypedDict):
     type: NotRequired[str]
     title: NotRequired[OptionalText]
     about_self: NotRequired[bool]
-    confidence: NotRequired[Annotated[float, Field(ge=0, le=1)] | None]
+    confidence: NotRequired[Fraction | None]
 
 
 def _or_wrong(value: Any, read: ValidatorFunctionWrapHandler) -> Any:

@@ -50,7 +50,7 @@ from holdfast.tools.fitting import (
     trust_rule,
 )
 from holdfast.tools.render import DIGITS, undo_hint
-from holdfast.tools.results import MAKES, READS, NowResult, schema_of, tool
+from holdfast.tools.results import MAKES, READS, Fraction, NowResult, schema_of, tool
 
 WRAPPED = "x-fastmcp-wrap-result"  # the framework's mark of a result that is no object
 
@@ -229,7 +229,7 @@ def _add_memory_recall(server: FastMCP, served: ServedMemory) -> None:
         context: Context,
         query: str,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
-        min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.7,
+        min_relevance: Fraction = 0.7,
         memory_type: MemoryType | None = None,
     ) -> ToolResult:
         request = MemoryRecall(query, limit, min_relevance, memory_type)
@@ -276,7 +276,7 @@ def _add_memory_store(server: FastMCP, served: ServedMemory) -> None:
         content: str,
         memory_type: MemoryType = "experience",
         related_to: Annotated[list[str] | None, Field(description="Ids of memories it belongs with.")] = None,
-        confidence: Annotated[float | None, Field(ge=0, le=1)] = None,
+        confidence: Fraction | None = None,
     ) -> ToolResult:
         request = MemoryStore(content, memory_type, related_to or (), confidence)
         who = served.caller(context)
@@ -292,7 +292,7 @@ def _add_belief_update(server: FastMCP, served: ServedMemory) -> None:
         belief_id: str,
         evidence_memory_id: str,
         supports: Annotated[bool, Field(description="true: supports, false: contradicts.")],
-        strength: Annotated[float, Field(ge=0, le=1)],
+        strength: Fraction,
     ) -> ToolResult:
         request = BeliefUpdate(belief_id, evidence_memory_id, supports, strength)
         who = served.caller(context)

@@ -21,6 +21,7 @@ from mcp_types import ToolAnnotations
 
 from holdfast.engine.agent import browse
 from holdfast.engine.agent.recall import Recall, due_notice, recall
+from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.presence.entries import filled
 from holdfast.engine.presence.taking import hand_over
@@ -31,7 +32,7 @@ from holdfast.settings import work_space
 from holdfast.tools import render
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.auth import asked_space
-from holdfast.tools.errors import read
+from holdfast.tools.errors import prompted
 from holdfast.tools.fitting import SILENCE, fenced, hook_answer, new_mark, on_one_line, page_of, text_of
 from holdfast.tools.resources import standing
 from holdfast.tools.results import ADDS
@@ -194,7 +195,7 @@ def add_prompts(provider: LocalProvider, served: ServedMemory) -> None:
 
     async def session_start(context: Context, task: str = "") -> str:
         caller = served.caller(context)
-        return await read(served.memory.attend(lambda ports: _start(ports, caller, task)))
+        return await prompted(served.memory.attend(lambda ports: _start(ports, caller, task)))
 
     def checkpoint() -> str:
         return CHECKPOINT
@@ -229,7 +230,13 @@ def _add_whisper_prompt(provider: LocalProvider, served: ServedMemory) -> None:
 
 
 async def _start(ports: Ports, caller: Caller, task: str) -> str:
-    """The instructions, the NOW page, and the notes that fit the task; without a task, what matters in the space."""
+    """The instructions, the NOW page, and the notes that fit the task; without a task, what matters in the space.
+
+    Raises:
+        LimitExceededError: the task is longer than a question may be.
+        InvalidArgumentError: it is no valid Unicode.
+    """
+    check_text("task", task.replace("\0", " "), LARGEST_QUERY)
     page = page_of((await browse.now_text(ports, caller.space)).strip(), NOW_TOKENS, "now_read")
     mark = new_mark()
     now = f"The NOW page:\n{fenced(page, mark)}" if page else "The NOW page is empty."

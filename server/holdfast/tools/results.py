@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NotRequired, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from fastmcp import FastMCP
 from fastmcp.server.providers import LocalProvider
 from fastmcp.tools import ToolResult
 from mcp_types import TextContent, ToolAnnotations
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from holdfast.engine.agent.browse import Connection
@@ -29,6 +29,16 @@ def _hints(*, reads: bool = False, destroys: bool = False, again: bool = True) -
         read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
     )
 
+
+def _from_0_to_1(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """The number; what is none, or outside, is told all that is wanted: "at most 1" is little help for NaN."""
+    try:
+        return read(value)
+    except ValidationError:
+        raise PydanticCustomError("fraction", "Input should be a number from 0 to 1") from None
+
+
+Fraction = Annotated[float, Field(ge=0, le=1), WrapValidator(_from_0_to_1)]
 
 READS = _hints(reads=True)
 ADDS = _hints()

@@ -31,7 +31,7 @@ from holdfast.model.note import EdgeType, NoteType, Tier
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered, readable
 from holdfast.tools.fitting import on_one_line
-from holdfast.tools.results import ADDS, DESTROYS, Noted, beside, filled, said, tool
+from holdfast.tools.results import ADDS, DESTROYS, Fraction, Noted, beside, filled, said, tool
 
 UPDATE = """Change a stored note in place, when the user asks to correct or re-file it. What is left out stays. Not \
 for news: store those with remember and `supersedes`, so that the old note stays known. Can be undone with the \
@@ -150,7 +150,7 @@ def _add_connect(server: FastMCP[Any], served: ServedMemory) -> None:
         source_id: Annotated[str, Field(description="The note that the edge leaves.")],
         target_id: Annotated[str, Field(description="The note that it reaches.")],
         edge: EdgeType = "related_to",
-        weight: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        weight: Fraction = 0.5,
     ) -> ToolResult:
         verb = partial(connect_notes, request=Connect(source_id, target_id, edge, weight))
         return await admin_call(served, context, "admin_connect_memories", verb, _edited, source_id, _as_record)
