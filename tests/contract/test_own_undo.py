@@ -368,11 +368,45 @@ async def test_a_note_that_another_was_retired_for_stays(agent: Agent) -> None:
     stored = await agent.remember("A red buoy.")
     retired = await agent.outdate(old["id"], superseded_by=stored["id"])
     before = files(agent)
-    assert "UndoConflictError" in await agent.refused("mark_outdated", undo=stored["change_id"])
+    told = await agent.refused("mark_outdated", undo=stored["change_id"])
+    assert told.startswith("UndoConflictError")
+    assert f"mark_outdated(undo={retired['change_id']})" in told
     assert files(agent) == before
     await back(agent, retired["change_id"])
     await back(agent, stored["change_id"])
     assert (await agent.recall("buoy")).found == [old["id"]]
+
+
+async def test_a_conflict_with_later_changes_of_ones_own_names_the_one_to_undo_first(agent: Agent) -> None:
+    await agent.remember("A lamp.")
+    before = files(agent)
+    first = await agent.remember("A buoy.")
+    second = await agent.remember("A red buoy.", supersedes=[first["id"]])
+    third = str((await agent.outdate(second["id"]))["change_id"])
+    undone = (await back(agent, third))["change_id"]
+    again = (await back(agent, undone))["change_id"]  # the retirement stands again
+    assert again != third
+    for change in (first["change_id"], second["change_id"]):
+        told = await agent.refused("mark_outdated", undo=change)
+        assert f"mark_outdated(undo={third}), then this one" in told
+        assert "admin_undo" not in told
+    await back(agent, third)
+    told = await agent.refused("mark_outdated", undo=first["change_id"])
+    assert f"mark_outdated(undo={second['change_id']}), then this one" in told
+    await back(agent, second["change_id"])
+    await back(agent, first["change_id"])
+    assert files(agent) == before
+
+
+@pytest.mark.files("a file is edited by hand")
+async def test_a_later_change_after_which_a_hand_was_at_the_note_is_not_named(agent: Agent) -> None:
+    stored = await agent.remember("A buoy.")
+    later = await agent.outdate(stored["id"])
+    file = agent.file_of(stored["id"])
+    file.write_text(file.read_text("utf-8") + "A line of mine.\n", "utf-8")
+    told = await agent.refused("mark_outdated", undo=stored["change_id"])
+    assert later["change_id"] not in told
+    assert "remember and supersedes" in told
 
 
 async def test_a_purged_text_does_not_come_back(admin: Admin) -> None:

@@ -259,6 +259,16 @@ def undos_of(connection: sqlite3.Connection, change: str) -> list[str]:
     return [undo for (undo,) in connection.execute(found, (change,))]
 
 
+def change_since(connection: sqlite3.Connection, notes: Collection[str], seq: int) -> str | None:
+    """The last change of any of these notes behind a line of the journal: one that stands, and is no undo."""
+    rows = connection.execute(
+        "SELECT DISTINCT h.seq, h.change FROM history h JOIN journal j ON j.seq = h.seq "
+        "WHERE h.note IN (SELECT value FROM json_each(?)) AND h.seq > ? AND j.undoes IS NULL ORDER BY h.seq DESC",
+        (json.dumps(list(notes)), seq),
+    )
+    return next((each for _, each in rows if _standing(connection, undos_of(connection, each)) is None), None)
+
+
 def _standing(connection: sqlite3.Connection, undos: Sequence[str]) -> str | None:
     """The undo that was not undone itself."""
     return next((undo for undo in undos if _standing(connection, undos_of(connection, undo)) is None), None)

@@ -89,6 +89,7 @@ class IndexView:
     standing = _asked(current.standing)
     lines = _asked(journal.lines)
     line_of_change = _asked(journal.line_of_change)
+    change_since = _asked(journal.change_since)
     deletions = _asked(journal.deletions)
     unplaced = _asked(journal.unplaced)
     batch = _asked(maintenance.batch_of)

@@ -7,8 +7,7 @@ person did behind the gate is not theirs to take back, whoever they are.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias
@@ -21,10 +20,11 @@ from holdfast.engine.commit import check_known, commit, load_current
 from holdfast.engine.encoding import Encoded, encode_note
 from holdfast.engine.maintenance.verdicts import PROPOSAL_PREFIX
 from holdfast.engine.ports import Caller, Ports
-from holdfast.engine.sync.replay import deletions, find_line
+from holdfast.engine.sync.replay import deletions, find_line, look_back
 from holdfast.errors import (
     ChangeNotFoundError,
     ConflictError,
+    HoldfastError,
     InvalidArgumentError,
     StorageError,
     UndoConflictError,
@@ -43,6 +43,7 @@ MERGES = (MERGE, "consolidate")
 MOST_ENCODED = 20  # notes whose vectors are made at once; others are queued
 OWN_FOR = timedelta(hours=1)  # how long whoever made a change may take it back
 _WHO = "Who made a change can take it back for an hour; a person can undo any with admin_undo (holdfast --admin)."
+_FIRST = "Undo your later change first, mark_outdated(undo={}), then this one; or say what is true now with remember."
 _INSTEAD = "Say what is true now with remember and supersedes; a person can undo later changes first with admin_undo."
 
 Effect = Literal["put back", "moved to the trash", "brought back from the trash"]
@@ -145,8 +146,35 @@ async def take_back(ports: Ports, caller: Caller, request: TakeBack) -> Outcome:
     """
     if request.reason or request.superseded_by:
         raise InvalidArgumentError("undo takes a change back, reason and superseded_by retire a note.", "Give one.")
-    with _for_its_maker():
+    try:
         return await _undo(ports, caller, lambda: _own_change(ports, caller, request), by_admin=False)
+    except UndoConflictError as error:
+        first = await _first_to_undo(ports, caller, request)
+        raise UndoConflictError(error.sentence, _FIRST.format(first) if first else _INSTEAD) from error
+    except ChangeNotFoundError as error:
+        raise ChangeNotFoundError(error.sentence, "The answer of the tool that made it has it.") from error
+
+
+async def _first_to_undo(ports: Ports, caller: Caller, request: TakeBack) -> str | None:
+    """The later change that the caller can take back as things are, so that the way to this one is open or shorter."""
+    change = request.change_id
+    while (later := await _change_after(ports, change)) is not None:
+        change = later
+        try:
+            await plan(ports, await _own_change(ports, caller, TakeBack(change, by_owner=request.by_owner)))
+        except UndoConflictError:
+            continue  # something later stands in the way of that one too
+        except HoldfastError:
+            return None
+        return change
+    return None
+
+
+async def _change_after(ports: Ports, change: str) -> str | None:
+    """The last change of the notes that one is about, and of those that rely on it, made after it."""
+    found = await find_change(ports, change)
+    notes = {*found.keys, *await _relying(ports, found)}
+    return await look_back(ports, lambda view: view.change_since(notes, found.record.seq))
 
 
 async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastChange]], *, by_admin: bool) -> Outcome:
@@ -232,22 +260,16 @@ def _is_of_a_person(record: JournalRecord) -> bool:
 
 async def _check_nothing_relies(ports: Ports, found: PastChange) -> None:
     """Refuse to take a note away that others, which stay retired, name as the one that is true now."""
-    born = [file.note for file in found.record.files if file.before is None]
-    links = await ports.index.links(born)
-    ends = {link.target for link in links if link.source in born} - found.keys
-    if any(row.note.superseded_by in born for row in (await ports.index.notes(ends)).values()):
+    if await _relying(ports, found):
         raise UndoConflictError("conflict: another note was retired for one of this change; nothing was done.")
 
 
-@contextmanager
-def _for_its_maker() -> Iterator[None]:
-    """Say what whoever made a change can do, where a person behind the gate could do more."""
-    try:
-        yield
-    except UndoConflictError as error:
-        raise UndoConflictError(error.sentence, _INSTEAD) from error
-    except ChangeNotFoundError as error:
-        raise ChangeNotFoundError(error.sentence, "The answer of the tool that made it has it.") from error
+async def _relying(ports: Ports, found: PastChange) -> list[str]:
+    """Notes that this change did not touch and that were retired for one that it made."""
+    born = [file.note for file in found.record.files if file.before is None]
+    links = await ports.index.links(born)
+    ends = {link.target for link in links if link.source in born} - found.keys
+    return [note for note, row in (await ports.index.notes(ends)).items() if row.note.superseded_by in born]
 
 
 @dataclass(frozen=True, slots=True)
