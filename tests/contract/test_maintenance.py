@@ -320,6 +320,49 @@ async def test_offers_that_a_given_list_leaves_out_stay_apart(agent: Agent) -> N
     assert later["links"] == batch["links"]
 
 
+async def two_twins(agent: Agent) -> tuple[Answer, list[dict[str, str]]]:
+    """A batch with two merges, and the verdicts that make them."""
+    await keep(agent, *TWINS, "Ada drinks her tea without sugar.", "Ada drinks her tea without any sugar.")
+    batch = await work(agent)
+    pairs = [(pair["node_a"]["id"], pair["node_b"]["id"]) for pair in batch["merges"]]
+    assert len(pairs) == 2, batch.text
+    return batch, [{"keep_id": one, "discard_id": other} for one, other in pairs]
+
+
+async def test_the_answer_says_how_many_were_taken_as_declined(agent: Agent) -> None:
+    batch, merges = await two_twins(agent)
+    assert "does not name is taken as declined" in batch.text
+    before = len(journal(agent))
+    tried = await work(agent, results={"merges": merges[:1]}, batch_id=batch["batch_id"], dry_run=True)
+    assert tried["notices"] == ["1 merge not named: would be taken as declined."]
+    assert len(journal(agent)) == before
+    answer = await work(agent, results={"merges": []}, batch_id=batch["batch_id"])
+    [notice] = answer["notices"]
+    assert notice.startswith("2 merges not named: taken as declined. ")
+    assert f"Note: {notice}" in answer.text
+    again = await work(agent, results={"merges": []}, batch_id=batch["batch_id"])
+    assert again["notices"] == [], "they are declined already"
+
+
+async def test_what_a_first_call_left_out_is_merged_by_a_second_that_names_it(agent: Agent) -> None:
+    batch, merges = await two_twins(agent)
+    told = [await work(agent, results={"merges": [merge]}, batch_id=batch["batch_id"]) for merge in merges]
+    assert [[item["status"] for item in each["outcomes"]] for each in told] == [["applied"], ["applied"]]
+    assert [len(each["notices"]) for each in told] == [1, 0], "what was merged before is not declined by the second"
+    for merge in merges:
+        assert (await agent.node(merge["discard_id"]))["id"] == merge["keep_id"]
+    assert not (await work(agent))["merges"]
+    said = [entry[4] for line in journal(agent) for entry in line.get("judged", ())]
+    assert said == ["merge", "no_merge", "merge"]
+
+
+async def test_a_list_that_is_not_given_declines_nothing_and_says_nothing_of_it(agent: Agent) -> None:
+    batch, merges = await two_twins(agent)
+    answer = await work(agent, results={"edges": [], "consolidations": []}, batch_id=batch["batch_id"])
+    assert answer["notices"] == []
+    assert len((await work(agent))["merges"]) == len(merges)
+
+
 async def test_self_is_never_offered_merged_or_retired(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     outcomes = await judge(

@@ -90,17 +90,17 @@ async def rated(house: House) -> object:
 
 async def judged_edge(house: House) -> object:
     verdicts = Verdicts(edges=[EdgeVerdict(house.note, house.other, "supports", "they fit")])
-    return await judge(house.memory, CALLER, verdicts)
+    return (await judge(house.memory, CALLER, verdicts)).outcomes
 
 
 async def judged_merge(house: House) -> object:
     verdicts = Verdicts(merges=[MergeVerdict(house.note, house.other, "Ferry", "The ferry and the winch.")])
-    return await judge(house.memory, CALLER, verdicts)
+    return (await judge(house.memory, CALLER, verdicts)).outcomes
 
 
 async def merged_away(house: House) -> object:
     verdicts = Verdicts(merges=[MergeVerdict(house.other, house.note, "Ferry", "The ferry and the winch.")])
-    return await judge(house.memory, CALLER, verdicts)
+    return (await judge(house.memory, CALLER, verdicts)).outcomes
 
 
 async def believed(house: House) -> object:

@@ -132,7 +132,7 @@ async def test_a_verdict_that_was_kept_stands_where_nothing_more_can_be_written(
         one, other = [await kept(memory, text) for text in ("The pilot sleeps.", "The crane rusts.")]
         files.armed = True
         edge = EdgeVerdict(one, other, "none", "of different things")
-        [outcome] = await judge(memory, CALLER, Verdicts(edges=[edge]))
+        [outcome] = (await judge(memory, CALLER, Verdicts(edges=[edge]))).outcomes
         files.armed = False
         assert outcome.status == "applied"
     [journal] = (tmp_path / "journal").iterdir()
@@ -146,7 +146,7 @@ async def test_a_verdict_whose_index_is_lost_meanwhile_is_kept_once_and_stands(t
         one, other = [await kept(memory, text) for text in ("The pilot sleeps.", "The crane rusts.")]
         verdicts = Verdicts(edges=[EdgeVerdict(one, other, "none", "of different things")])
         with patch.object(NoteIndex, "apply", side_effect=IndexLostError("gone")):
-            [outcome] = await judge(memory, CALLER, verdicts)
+            [outcome] = (await judge(memory, CALLER, verdicts)).outcomes
         assert outcome.status == "applied"
         records = [read.record for read in await memory.ports.store.journal_since("", 100) or ()]
         assert [record.op for record in records].count("judge") == 1

@@ -74,5 +74,5 @@ async def _delete(memory: Memory, node_id: str) -> str:
 
 
 async def _judge(memory: Memory, verdicts: Verdicts) -> Did:
-    [outcome] = await judge(memory, CALLER, verdicts)
+    [outcome] = (await judge(memory, CALLER, verdicts)).outcomes
     return Did(outcome.change_id if outcome.status == "applied" else None)

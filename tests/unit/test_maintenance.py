@@ -257,5 +257,5 @@ async def test_a_batch_is_the_callers_own_and_open_in_every_process(tmp_path: Pa
         verdicts = Verdicts([EdgeVerdict(*ids, "supports")])
         with pytest.raises(BatchNotFoundError):
             await judge(second, stranger, verdicts, batch.id)
-        [outcome] = await judge(second, CALLER, verdicts, batch.id)
+        [outcome] = (await judge(second, CALLER, verdicts, batch.id)).outcomes
         assert outcome.status == "applied"

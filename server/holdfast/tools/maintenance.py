@@ -11,7 +11,7 @@ from fastmcp.tools import ToolResult
 from pydantic import ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
 from typing_extensions import TypedDict
 
-from holdfast.engine.maintenance.batches import BATCH_PREFIX, LIMIT, MOST, Batch, Verdicts, find_work, judge
+from holdfast.engine.maintenance.batches import BATCH_PREFIX, LIMIT, MOST, Batch, Tended, Verdicts, find_work, judge
 from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdict, MergeVerdict, Outcome, WrongVerdict
 from holdfast.engine.presence.distilling import ExtractionVerdict
 from holdfast.errors import InvalidArgumentError
@@ -30,13 +30,14 @@ V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict, ExtractionVerd
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
-retires b), merges, consolidations. Can be undone."""
+retires b), merges, consolidations (what a given list does not name is declined). Can be undone."""
 
 JUDGE = """Judge these; call run_maintenance with this batch_id and results:
 - edges: each pair; edge_type none where nothing applies or you are unsure. contradicts marks a tension; evolved_from \
 retires the older note.
 - merges: pairs that say the same (keep_id, discard_id, merged_content that loses nothing).
 - consolidations: clusters of K that one note tells better; [] for none.
+What a list of merges or consolidations that you give does not name is taken as declined: give a list whole, or not yet.
 Where a note is cut (…) and it matters: recall_node."""
 
 DISTIL = """
@@ -181,7 +182,7 @@ def add_maintenance_tools(server: FastMCP, served: ServedMemory) -> None:
             return _batch(found)
         async with served.memory.own() as memory:
             judged = await answered(judge(memory, who, _verdicts(results), batch_id, dry_run=dry_run))
-        return _outcomes(judged, dry_run, notices)
+        return _outcomes(judged.outcomes, dry_run, [*notices, *_declined(judged, dry_run)])
 
 
 def _batch_of(batch_id: str | None, job_id: str | None) -> tuple[str | None, list[str]]:
@@ -316,6 +317,15 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
         "notices": list(notices),
     }
     return ToolResult(content="\n".join([head, *lines]), structured_content=structured)
+
+
+def _declined(judged: Tended, dry_run: bool) -> list[str]:
+    """That what was not named was taken as declined, and how to have it all the same."""
+    taken = "would be taken as declined." if dry_run else f"taken as declined. {_STILL}"
+    return [f"{counted(count, kind[:-1], kind)} not named: {taken}" for kind, count in judged.declined.items()]
+
+
+_STILL = "What you want all the same, name in another call with this batch_id; else it comes back when a text changes."
 
 
 def _undo(outcome: Outcome) -> str:

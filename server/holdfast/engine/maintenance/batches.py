@@ -50,7 +50,7 @@ from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
-from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, VERDICTS, Candidate, Kind
+from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, SCOPES, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES, instant
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
 from holdfast.model.transcripts.pieces import Piece
@@ -86,6 +86,14 @@ class Verdicts:
     merges: Sequence[MergeVerdict | WrongVerdict] | None = None
     consolidations: Sequence[ConsolidationVerdict | WrongVerdict] | None = None
     extractions: Sequence[Extraction] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tended:
+    """How verdicts ended, and how many merges and consolidations were taken as declined: `declined`, by kind."""
+
+    outcomes: list[Outcome]
+    declined: Mapping[str, int]
 
 
 async def find_work(
@@ -146,10 +154,11 @@ async def find_work(
 
 async def judge(
     memory: Attending, caller: Caller, verdicts: Verdicts, batch_id: str | None = None, *, dry_run: bool = False
-) -> list[Outcome]:
+) -> Tended:
     """Apply verdicts one by one: edges, merges, consolidations, then what was distilled; each is whole or not there.
 
-    What a batch offered to merge or consolidate, and a list that was given does not name, is remembered as declined.
+    What a batch offered to merge or consolidate, and a list that was given does not name, is remembered as declined,
+    unless it was judged before.
 
     Raises:
         BatchNotFoundError: no batch of this id is open for this caller; nothing was applied.
@@ -172,19 +181,18 @@ async def judge(
     if verdicts.extractions is not None:
         pieces = [piece for kind, texts in shown if kind == EXTRACTIONS for piece in texts]
         outcomes += await distil(memory, work, verdicts.extractions, pieces if row else None)
-    if dry_run:
-        return outcomes
-    judged = [entry for outcome in outcomes for entry in outcome.judged]
+    declined: dict[str, list[list[Judged]]] = {}
     try:
-        judged += await _declined(memory, verdicts, shown)
-        await _keep_judged(memory, work, judged)
+        declined = await _declined(memory, verdicts, shown)
+        if not dry_run:
+            await _keep_judged(memory, work, [entry for outcome in outcomes for entry in outcome.judged], declined)
     except HoldfastError as error:
         if not outcomes:
             raise
-        return [*(_unless_lost(outcome, error) for outcome in outcomes), _not_kept(error)]
-    if outcomes:
+        return Tended([*(_unless_lost(outcome, error) for outcome in outcomes), _not_kept(error)], {})
+    if outcomes and not dry_run:
         await _mark_maintained(memory, work)
-    return outcomes
+    return Tended(outcomes, {kind: len(items) for kind, items in declined.items() if items})
 
 
 async def _mark_maintained(memory: Attending, work: Work) -> None:
@@ -195,9 +203,12 @@ async def _mark_maintained(memory: Attending, work: Work) -> None:
         log.warning("maintenance_not_marked", error=type(error).__name__, reason=str(error))
 
 
-async def _keep_judged(memory: Attending, work: Work, judged: Sequence[Judged]) -> None:
+async def _keep_judged(
+    memory: Attending, work: Work, judged: Sequence[Judged], declined: Mapping[str, Sequence[Sequence[Judged]]]
+) -> None:
     """Remember what was judged without a change."""
-    fresh = await memory.attend(partial(_unknown, judged=judged))
+    entries = dict.fromkeys([*judged, *(entry for items in declined.values() for item in items for entry in item)])
+    fresh = await memory.attend(partial(_unknown, judged=list(entries)))
     if not fresh:
         return
     line = JournalRecord(
@@ -280,8 +291,13 @@ async def _open_batch(ports: Ports, caller: Caller, batch_id: str) -> BatchRow:
     return row
 
 
-async def _declined(memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]) -> list[Judged]:
-    """Entries for what a batch offered and the caller would not have; a list with a wrong item says nothing of that."""
+async def _declined(
+    memory: Attending, verdicts: Verdicts, shown: Sequence[tuple[str, dict[str, str]]]
+) -> dict[str, list[list[Judged]]]:
+    """Entries for each item that a batch offered, nobody judged and the caller would not have, by kind.
+
+    A list with a wrong item says nothing of that.
+    """
     given: dict[str, list[list[str]]] = {}
     merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]
     if verdicts.merges is not None and len(merges) == len(verdicts.merges):
@@ -289,13 +305,29 @@ async def _declined(memory: Attending, verdicts: Verdicts, shown: Sequence[tuple
     clusters = [item for item in verdicts.consolidations or () if isinstance(item, ConsolidationVerdict)]
     if verdicts.consolidations is not None and len(clusters) == len(verdicts.consolidations):
         given["consolidations"] = [list(item.node_ids) for item in clusters]
-    entries: dict[Judged, None] = {}
+    declined: dict[str, list[list[Judged]]] = {}
     for kind, groups in given.items():
         wanted = [await memory.attend(partial(_full_ids, group=group)) for group in groups]
-        for offered, texts in shown:
-            if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted):
-                entries |= dict.fromkeys(_every_two(texts, _DECLINED[kind]))
-    return list(entries)
+        left = [
+            _every_two(texts, _DECLINED[kind])
+            for offered, texts in shown
+            if offered == kind and not any(len(ids & texts.keys()) > 1 for ids in wanted)
+        ]
+        declined[kind] = await memory.attend(partial(_unjudged, items=left))
+    return declined
+
+
+async def _unjudged(ports: Ports, items: Sequence[list[Judged]]) -> list[list[Judged]]:
+    """The items of which some pair was not judged as it was shown: neither declined nor merged or told by another."""
+
+    def is_judged(view: IndexView, entry: Judged) -> bool:
+        rows = view.judged(entry.a, [entry.b]).get(entry.b, [])
+        texts = (SCOPES[entry.verdict], entry.hash_a, entry.hash_b)
+        return any((row.scope, row.hash_a, row.hash_b) == texts for row in rows)
+
+    return await ports.index.read(
+        lambda view: [item for item in items if not all(is_judged(view, entry) for entry in item)]
+    )
 
 
 async def _unknown(ports: Ports, judged: Sequence[Judged]) -> list[Judged]:
