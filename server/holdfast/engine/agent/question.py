@@ -32,7 +32,6 @@ from holdfast.model.when import spans as say
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
-    day_names,
     days_asked,
     is_of_the_same_months,
     looking_ahead,
@@ -264,7 +263,7 @@ def _time_of(query: str, now: datetime) -> TimeReading | None:
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
     """As "last week" or "since Monday" by itself: what is from then is asked for. "March 2025" may stand in a note."""
     rest = query.replace(time.words, " ", 1)
-    is_a_word = len(day_names(time.words)) == len(time.words.split())
+    is_a_word = len(say.day_names(time.words)) == len(time.words.split())
     return bool(time.after) and not re.search(r"\w", rest) and not is_a_word
 
 
@@ -329,7 +328,7 @@ def anytime(asking: Asking) -> Asking:
 
 
 def _with_days(asking: Asking, *, all_of_them: bool) -> str:
-    days = day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
+    days = say.day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
     known = query_terms(asking.text)
     return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
 

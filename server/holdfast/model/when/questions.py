@@ -21,14 +21,13 @@ from holdfast.model.when.spans import Span
 from holdfast.model.words import own_lines
 
 _LETTERS = r"[^\W\d_]"
-EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
 _PLAIN = re.compile(
     rf"{_LETTERS}+(?:['-]{_LETTERS}+)*'?|(?:mid|early|late)-\d{{4}}|\d{{1,3}}(?:st|nd|rd|th|er)?|\d{{1,2}}-\d{{1,2}}|"
     r"\d{4}(?:-\d\d(?:-\d\d)?|/\d\d/\d\d)?(?:'s)?|\d{4}-?w\d\d|\d{4}-?q[1-4]|q[1-4](?:[/-]?\d{4})?|"
     r"h[12](?:[/-]\d{4})?|\d{1,2}([/.])\d{1,2}\1\d{4}|\W*",
     re.IGNORECASE,
 )
-_SHORT_DAY = re.compile(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(EDGES)}]*")
+_SHORT_DAY = re.compile(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(say.EDGES)}]*")
 _TOKEN = re.compile(r"[^\s,;]+")
 _PART_HYPHEN = re.compile(r"\b(mid|early|late|mi)-(?=\w)")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
@@ -44,7 +43,7 @@ def masked(line: str) -> str:
 
 
 def _is_plain(token: str) -> bool:
-    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(EDGES)) or _SHORT_DAY.fullmatch(token))
+    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(say.EDGES)) or _SHORT_DAY.fullmatch(token))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -175,17 +174,6 @@ def without_time(query: str, reading: TimeReading) -> str:
     return rest if re.search(r"\w", rest) else query
 
 
-def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
-    """Of words of time those that a note may use as well: names of weekdays; of months and seasons, dates and years."""
-    found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
-    return [word for word in found if word in _WEEKDAYS or (all_of_them and (word in _DAYS or _DATE.fullmatch(word)))]
-
-
-_STRAIGHT = str.maketrans("\u2019", "'")
-_WEEKDAYS = frozenset({*say.WEEKDAYS, "weekend", "weekends", "wochenende", "week-end"})
-_DAYS = frozenset({*say.MONTHS, *say.SHORT_MONTHS, *say.SEASONS})
-_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
-
 _PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
 _HAPPENED = (
     r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke|rose|fell|grew|became|gave|sold|came"
@@ -263,7 +251,7 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     end = 0
     onward = clause
     for count, token in enumerate(re.finditer(r"\S+", line)):
-        word = token.group().strip(EDGES)
+        word = token.group().strip(say.EDGES)
         stops = word.lower() in _STOPS and not (onward and word.lower() in ("to", "from", "off"))
         if not word or stops or count == _EVENT_WORDS:
             break
@@ -511,7 +499,7 @@ def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
 def is_of_the_same_months(asked: DaysAsked, words: str, day: date) -> bool:
     """Whether a day of another year lies in the months that are asked about, if no word says of which year they are."""
     months = {spans.shift(asked.first, count).month for count in range((asked.last - asked.first).days + 1)}
-    named = not _DAYS.isdisjoint(day_names(words)) and _OF_WHICH_YEAR.search(say.lowered(words)) is None
+    named = not say.NAMED.isdisjoint(say.day_names(words)) and _OF_WHICH_YEAR.search(say.lowered(words)) is None
     return named and day.month in months and not asked.first <= day <= asked.last
 
 

@@ -497,3 +497,16 @@ def _around(text: str, start: int, end: int) -> tuple[int, int]:
 def _one_line(part: str) -> Iterator[str]:
     if part:
         yield " ".join(part.split())
+
+
+EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
+_STRAIGHT = str.maketrans("\u2019", "'")
+_WEEKDAYS = frozenset({*WEEKDAYS, "weekend", "weekends", "wochenende", "week-end"})
+NAMED = frozenset({*MONTHS, *SHORT_MONTHS, *SEASONS})
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
+
+
+def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
+    """Of words of time those that a note may use as well: names of weekdays; of months and seasons, dates and years."""
+    found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
+    return [word for word in found if word in _WEEKDAYS or (all_of_them and (word in NAMED or _DATE.fullmatch(word)))]
