@@ -23,6 +23,7 @@ from holdfast.tools.fitting import new_mark
 from served import Agent
 
 TOKENIZER = openai.o200k_base()
+TOKENIZERS = (TOKENIZER, openai.cl100k_base())
 FILLER = "The harbour office keeps a list of every vessel that was moored. "
 LONG = f"# Log\n\n{FILLER * 200}\n\n## Accident\n\nThe hook broke because it was never oiled.\n\n{FILLER * 200}"
 
@@ -218,6 +219,25 @@ async def test_a_small_budget_still_shows_a_program_what_was_found_first(agent: 
         assert hit["id"] == note["id"]
         assert hit["content"].startswith("INC-48813 was caused by an expired certificate on the")
         assert answer["omitted"] == {"count": 0, "ids": []}
+
+
+INTEGERS = "Serial numbers: " + " ".join(str(2**number % 9_999_991) for number in range(5500))
+
+
+@pytest.mark.parametrize("budget", [800, 3000, 12_000])
+async def test_a_note_of_numbers_keeps_within_the_budget(agent: Agent, budget: int) -> None:
+    await agent.remember(INTEGERS)
+    answer = await agent.recall("serial numbers", budget=budget)
+    told = json.dumps(answer.structured, ensure_ascii=False, separators=(",", ":"))
+    assert max(each.count(form) for each in TOKENIZERS for form in (answer.text, told)) <= budget
+    assert TOKENIZER.count(answer.text) > budget * 0.6
+
+
+async def test_a_page_of_a_note_of_numbers_keeps_within_what_a_page_may_cost(agent: Agent) -> None:
+    stored = await agent.remember(INTEGERS)
+    first = await agent.node(stored["id"])
+    assert 11_000 < max(each.count(first["content"]) for each in TOKENIZERS) <= 12_000
+    assert (await agent.whole(stored["id"])).strip() == INTEGERS
 
 
 def hit_of(content: str, *terms: str) -> Hit:

@@ -7,6 +7,7 @@ import json
 import random
 import string
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ PROSE = {
     "hindi": "हमने बैकअप को दूसरे सर्वर पर रखने का निर्णय लिया।",
     "arabic": "قررنا حفظ النسخ الاحتياطية على خادم آخر.",
     "vietnamese": "Chúng tôi quyết định lưu bản sao lưu trên một máy chủ khác.",
+    "armenian": "Մենք որոշեցինք պահել պահուստային պատճենները մեկ այլ սերվերում, քանի որ սկավառակը լիքն էր։",
+    "sinhala": "තැටිය පිරී ඇති නිසා උපස්ථ වෙනත් සේවාදායකයක තබා ගැනීමට අපි තීරණය කළෙමු.",
+    "oriya": "ଡିସ୍କ ପୂର୍ଣ୍ଣ ଥିବାରୁ ଆମେ ବ୍ୟାକଅପ୍ ଅନ୍ୟ ସର୍ଭରରେ ରଖିବାକୁ ନିଷ୍ପତ୍ତି ନେଲୁ।",
+    "syriac": "ܐܢܚܢܢ ܦܣܩܢ ܠܡܛܪ ܢܘܣܟܐ ܥܠ ܫܡܫܐ ܐܚܪܢܐ",
+    "cherokee": "ᎣᎩᏍᏆᏂᎪᏙᏗ ᎦᏚᎲ ᏔᎵᏁ ᎤᏓᏅᏙ",
     "family": "👨‍👩‍👧‍👦🏳️‍🌈👍🏽",
 }
 
@@ -75,6 +81,8 @@ HARD: dict[str, Callable[[random.Random], str]] = {
     "letters": drawn(LOWER),
     "mixed letters": drawn(MIXED),
     "capitals": drawn(string.ascii_uppercase),
+    "words of kana": words("".join(map(chr, range(0x3041, 0x3094))), 4),
+    "words of thai": words("".join(map(chr, range(0xE01, 0xE2F))), 4),
     "short words": words(LOWER, 4),
     "words": words(LOWER, 12),
     "snake": words(LOWER, 8, "_"),
@@ -97,6 +105,89 @@ def test_what_no_list_knows_costs_no_more_than_is_said(name: str) -> None:
     for seed in range(3):
         text = HARD[name](random.Random(seed))  # noqa: S311 - the same texts each time
         assert most_tokens(text) >= counted(text), most_tokens(text) / counted(text)
+
+
+def whole(shortest: int, longest: int) -> Callable[[random.Random], str]:
+    """An integer of so many digits."""
+    return lambda chance: str(chance.randint(10 ** (shortest - 1), 10 ** chance.randint(shortest, longest) - 1))
+
+
+def address(chance: random.Random) -> str:
+    return ".".join(str(chance.randint(0, 255)) for _ in range(4))
+
+
+def day(chance: random.Random) -> str:
+    return str(date.fromordinal(chance.randint(700_000, 740_000)))
+
+
+def row(chance: random.Random) -> str:
+    return f"{chance.randint(1, 9999)},{day(chance)},{chance.uniform(-50, 50):.2f},{chance.randint(0, 9)}"
+
+
+def digits_from(zero: int, longest: int) -> Callable[[random.Random], str]:
+    """A number in the digits that begin there."""
+    return lambda chance: "".join(chr(zero + int(each)) for each in whole(1, longest)(chance))
+
+
+NUMBERS: dict[str, Callable[[random.Random], str]] = {
+    "mixed": whole(1, 12),
+    "negative": lambda chance: f"-{chance.randint(1, 99_999)}",
+    "decimals": lambda chance: f"{chance.uniform(0, 3):.4f}",
+    "prices": lambda chance: f"{chance.randint(1, 999)}.{chance.randint(0, 99):02}",
+    "floats": lambda chance: repr(chance.uniform(-1, 1)),
+    "exponents": lambda chance: f"{chance.uniform(0, 1e9):.3e}",
+    "shares": lambda chance: f"{chance.randint(0, 100)}%",
+    "weights": lambda chance: f"{chance.randint(0, 100)}kg",
+    "money": lambda chance: f"${chance.randint(1, 999_999):,}.{chance.randint(0, 99):02}",
+    "money behind": lambda chance: f"{chance.randint(1, 999)}.{chance.randint(0, 999):03},{chance.randint(0, 99):02} €",
+    "coordinates": lambda chance: f"({chance.uniform(-90, 90):.4f}, {chance.uniform(-180, 180):.4f})",
+    "degrees": lambda chance: f"{chance.randint(0, 89)}°{chance.randint(0, 59)}'{chance.randint(0, 59)}\"N",
+    "days": day,
+    "german days": lambda chance: f"{chance.randint(1, 31)}.{chance.randint(1, 12)}.{chance.randint(1990, 2030)}",
+    "american days": lambda chance: f"{chance.randint(1, 12)}/{chance.randint(1, 31)}/{chance.randint(90, 99)}",
+    "japanese days": lambda chance: f"{chance.randint(1, 9999)}年{chance.randint(1, 12)}月{chance.randint(1, 31)}日",
+    "times": lambda chance: f"{chance.randint(0, 23):02}:{chance.randint(0, 59):02}:{chance.randint(0, 59):02}",
+    "moments": lambda chance: f"{day(chance)}T{chance.randint(0, 23):02}:{chance.randint(0, 59):02}:00Z",
+    "addresses": address,
+    "ports": lambda chance: f"{address(chance)}:{chance.randint(1, 65_535)}",
+    "long addresses": lambda chance: ":".join(f"{chance.randint(0, 65_535):x}" for _ in range(8)),
+    "phones": lambda chance: f"+{chance.randint(1, 99)} {chance.randint(10, 999)} {chance.randint(1000, 9_999_999)}",
+    "phones in pairs": lambda chance: f"0{chance.randint(10, 99)} / {chance.randint(10, 99)} {chance.randint(10, 99)}",
+    "area codes": lambda chance: f"({chance.randint(100, 999)}) {chance.randint(10, 99)}-{chance.randint(1000, 9999)}",
+    "bytes": lambda chance: f"{chance.randint(0, 255):02X}",
+    "hex words": lambda chance: f"0x{chance.randint(0, 65_535):04x}",
+    "hashes": lambda chance: f"{chance.getrandbits(32):08x}",
+    "versions": lambda chance: f"v{chance.randint(0, 9)}.{chance.randint(0, 30)}.{chance.randint(0, 30)}",
+    "issues": lambda chance: f"#{chance.randint(1, 99_999)}",
+    "quoted": lambda chance: f'"{chance.randint(1, 99_999)}"',
+    "places": lambda chance: f"{chance.choice(string.ascii_uppercase)}{chance.randint(1, 9)}",
+    "sums": lambda chance: f"{chance.randint(1, 9)}+{chance.randint(1, 9)}={chance.randint(1, 19)}",
+    "accounts": lambda chance: " ".join(["DE12", *(f"{chance.randint(0, 9999):04}" for _ in range(4))]),
+    "rows": row,
+    "wide rows": lambda chance: "".join(f"{chance.randint(0, 10 ** chance.randint(1, 6)):>8}" for _ in range(8)),
+    "lists": lambda chance: json.dumps([chance.randint(0, 999) for _ in range(8)]),
+    "parts": lambda chance: f"{chance.randint(1, 9)} {chance.choice('½¼¾⅓⅔²³¹₂⁵')}",
+    "circled": lambda chance: chr(0x2460 + chance.randint(0, 49)),
+} | {f"of {size} digits": whole(size, size) for size in range(1, 13)} | {
+    f"{name} of up to {longest} digits": digits_from(zero, longest)
+    for longest in (1, 3, 8)
+    for name, zero in {
+        "arabic": 0x660, "persian": 0x6F0, "n'ko": 0x7C0, "devanagari": 0x966, "bengali": 0x9E6, "gujarati": 0xAE6,
+        "oriya": 0xB66, "tamil": 0xBE6, "sinhala": 0xDE6, "thai": 0xE50, "lao": 0xED0, "tibetan": 0xF20,
+        "burmese": 0x1040, "khmer": 0x17E0, "mongolian": 0x1810, "full width": 0xFF10, "mathematical": 0x1D7CE,
+    }.items()
+}  # fmt: skip
+BETWEEN = (" ", ", ", ",", ";", "; ", "\n", "\r\n", "\t", " \t", "  ", "     ", " | ", "/", "\u00a0", "\u202f")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_cost_no_more_than_is_said_whatever_stands_between_them(name: str) -> None:
+    chance = random.Random(1)  # noqa: S311 - the same texts each time
+    for joint in BETWEEN:
+        text = joint.join(NUMBERS[name](chance) for _ in range(500))
+        once, shown = (json.dumps(each, ensure_ascii=False) for each in (text, [{"content": text[:400]}] * 5))
+        for form in (text, once, shown, json.dumps(once, ensure_ascii=False), json.dumps(text)):
+            assert most_tokens(form) >= counted(form), (joint, most_tokens(form) / counted(form))
 
 
 @pytest.mark.parametrize("name", PROSE)
@@ -123,6 +214,12 @@ def test_a_beginning_costs_no_more_than_it_may(text: str, most: int) -> None:
     head = beginning(text, most)
     assert most_tokens(head) <= most
     assert head == text or text.startswith(head.removesuffix("…"))
+
+
+@pytest.mark.parametrize("start", [";$" * 16, "xq" * 16, "0 " * 16])
+def test_a_beginning_that_costs_more_than_what_follows_is_within_too(start: str) -> None:
+    text = start + "-" * 32 + "international" * 2
+    assert all(most_tokens(beginning(text, most)) <= most for most in range(60))
 
 
 def test_a_beginning_is_most_of_what_it_may_be_and_ends_between_words() -> None:

@@ -193,7 +193,7 @@ SIGNS: Final = frozenset(  # as above
     $(" $(' ''' '', ''. '). ')[ ',' '.$ ':' '</ (!$ (!( (!_ ("% ("\\ ($( ($_ (${ ('$ (($ ((( (() ((* ((_ ()) (), ().
     (): (); (*( (*) (** (++ (-- (:: ([[ ([] (_) (_, (_. (__ )-> *(( *)& *)( **) *** */, *</ *>( ++) --- --> ... ../
     /*! /** //! //# //$ //' //* /// //@ />< :", :</ <<" <<< <?= =", ==" ==' === =>$ =>' >", >:: ></ >>> ?", ?', ?>"
-    ?>< ?>> ??? [[' []( []) [], []. \\"" _(" __( ___ `${ ``` {!! {/* {// {{$ {}) {}, {}\\ })( })) }), }). }); }// }</
+    ?>< ?>> ??? [[' []( []) [], []. \\"" _(" __( ___ ``` {!! {/* {// {{$ {}) {}, {}\\ })( })) }), }). }); }// }</
     }}" }}>
     """.split()  # noqa: SIM905
 )
@@ -225,13 +225,23 @@ SINGLE: Final = frozenset(
 )
 
 
-_PART = re.compile(r"[A-Za-z]+|[0-9]+| {2,}|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+")  # a single blank costs nothing
+# A blank joins what stands behind it and costs nothing, but before a number, before a character that is no token of its
+# own, before Thai, kana and Han, which are written without blanks, and before white space.
+_APART: Final = re.compile(r"[\u0e00-\u0e7f\u3000-\uabff]")
+_JOINING: Final = "".join(each for each in SINGLE if not each.isnumeric() and not _APART.match(each))
+_PART = re.compile(
+    r"[A-Za-z]+|[0-9]+"
+    rf"| (?=\s?[^\x00-/:-\x7f{_JOINING}]|\t)"
+    r"| {2,}(?![^\x00-/:-\x7f])"
+    r"|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+"
+)
 _CASED = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER, _CAPITAL = 0.6, 0.62  # of a word that is in no list
 _ENDLESS = 0.7  # of a longer word than is looked at
 _BROKEN = 0.48  # for a word that is not made of known pieces
 _JOINT = 0.1  # for each part of a word such as camelCase
 _SIGN, _SIGNS = 0.72, 0.2
+_FEW = 3  # signs of which it is known how many tokens they are
 _MARK = 2  # what "…" may cost
 _JOINED = 1.01  # frequent bytes are not always joined in the best order
 _BLANKS = 12  # blanks that are one token at the least
@@ -240,8 +250,8 @@ _ALWAYS_ONE = 2  # letters
 _LONGEST_WORD = 64  # that is looked at
 _MOST_LETTERS = 16  # of a token
 # The last character of each range, and what a character of it costs that is not known as a token of its own.
-_ENDS = (0x1F, 0x7FF, 0x8FF, 0xDFF, 0xE7F, 0x10FF, 0x303F, 0x30FF, 0xFEFF, 0xFF9F, 0xFFFF)
-_COSTS = (1, 2, 3, 2, 2, 3, 3, 2, 3, 2, 3, 4)
+_ENDS = (0x1F, 0x7FF, 0x8FF, 0xAFF, 0xB7F, 0xDFF, 0xE7F, 0x10FF, 0x303F, 0x30FF, 0xFEFF, 0xFF9F, 0xFFFF)
+_COSTS = (1, 2, 3, 2, 3, 2, 2, 3, 3, 2, 3, 2, 3, 4)
 
 
 def most_tokens(text: str) -> int:
@@ -285,7 +295,10 @@ def _fitting(part: str, cost: float, left: float) -> int:
     if _is_other(part):
         spent = accumulate(_JOINED * _character(each) for each in part)
         return sum(1 for _ in takewhile(lambda each: each <= left, spent))
-    return int(len(part) * max(0.0, left - 1) / cost)
+    size = int(len(part) * max(0.0, left - 1) / cost)
+    while size and _cost(part[:size]) > left:  # its beginning costs more than the rest
+        size = size * 3 // 4
+    return size
 
 
 def _cost(part: str) -> float:
@@ -299,7 +312,16 @@ def _cost(part: str) -> float:
         return 1 + len(part) / _BLANKS
     if part[0] == "\n":
         return 1 + (len(part) - 1) / _BLANKS
-    return 1.0 if part in SIGNS else max(1.0, _SIGN * len(part) + _SIGNS)
+    return _signs(part) if len(part) <= _LONGEST_WORD else _SIGN * len(part) + _SIGNS
+
+
+def _signs(part: str) -> float:
+    """Of many signs together the longest pairs and triples are not always those that are joined."""
+    count = at = 0
+    while at < len(part):
+        at += next((size for size in (3, 2) if part[at : at + size] in SIGNS), 1)
+        count += 1
+    return count if len(part) <= _FEW else max(float(count), _SIGN * len(part) + _SIGNS)
 
 
 _known = lru_cache(8192)(_cost)  # texts share most of their parts
