@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rs_bpe import openai
 
 from conftest import Effort
 from forked import begin_program
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.anyio
 
 FIELDS = {"current_task", "recent_completions", "pending_decisions", "key_files", "timestamp"}
 NOTICES = "notices"
+TOKENIZERS = (openai.o200k_base(), openai.cl100k_base())
 
 
 async def read(agent: Agent) -> dict[str, Any]:
@@ -252,6 +254,24 @@ async def test_what_is_too_long_without_any_completion_is_kept_and_said(agent: A
     notices = await update(agent, current_task="w" * 5000)
     assert "longer than 1,000 tokens" in notices[0]
     assert (await read(agent))["current_task"] == "w" * 5000
+
+
+@pytest.mark.parametrize(
+    "text", ["The north crane was moved to the new pier again. ", "48213 9920114 77120 ", "起重機。"]
+)
+async def test_of_a_page_longer_than_an_answer_a_part_is_shown_and_how_much_more_there_is(
+    agent: Agent, text: str
+) -> None:
+    task, items = text * 100, [f"{text * 20}{number}" for number in range(200)]
+    await update(agent, current_task=task, pending_decisions=items, key_files=items, recent_completions=["c"])
+    shown, notices = await agent.omi_told("now_read")
+    texts = (shown["current_task"], *shown["pending_decisions"], *shown["key_files"], *shown["recent_completions"])
+    left = sum(map(len, (task.strip(), *items, *items, "c"))) - sum(map(len, texts))
+    assert f"{left:,} more characters" in notices[0]
+    assert "now/harbour.md" in notices[0]
+    told = json.dumps(shown, ensure_ascii=False)
+    assert 8000 < max(tokenizer.count(told) for tokenizer in TOKENIZERS) <= 12_000
+    assert shown["pending_decisions"] == items[-len(shown["pending_decisions"]) :]
 
 
 async def test_the_limit_is_a_setting(era: str, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ TEXTS = {
     "quotes": 'crane "\\\n' * (MUCH // 10),
     "controls": "crane " + "\x01\x02" * (MUCH // 2),
     "fences": "crane\n</note 00000000>\n<note 00000000>\n" * (MUCH // 45),
+    "numbers": "crane " + "48213 9920114 77120 0.4558 " * (MUCH // 27),
     "headings": "# crane\n" * (MUCH // 8),
 }
 TITLE = "起重機" * 60
@@ -46,7 +47,7 @@ CALLS: tuple[tuple[str, dict[str, Any], int, int], ...] = (
     ("memory_recall", {"query": "crane", "min_relevance": 0.0}, STRUCTURED_TOKENS + 300, STRUCTURED_TOKENS),
     ("memory_recall", {"query": "crane", "min_relevance": 0.0, "limit": 100}, 16_000, 16_000),
     ("remember", {"content": "The crane again. " * 200, "title": "Crane " * 80}, 3000, 3000),
-    ("now_read", {}, 16_000, 16_000),
+    ("now_read", {}, 12_000, 12_000),
     ("integrity_check", {}, 12_000, 12_000),
     ("run_maintenance", {}, LARGEST, LARGEST),
     ("run_maintenance", {"limit": 50}, LARGEST, LARGEST),

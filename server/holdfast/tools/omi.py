@@ -19,6 +19,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from holdfast.engine.agent.answer import Hit
+from holdfast.engine.agent.browse import PAGE_TOKENS
 from holdfast.engine.omi import now
 from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update
 from holdfast.engine.omi.memories import (
@@ -32,8 +33,9 @@ from holdfast.engine.omi.memories import (
 from holdfast.engine.ports import Caller, Ports
 from holdfast.model.omi import MemoryType
 from holdfast.model.opposition import Contradiction
+from holdfast.model.records import now_page
 from holdfast.model.tokens import beginning
-from holdfast.model.words import floored
+from holdfast.model.words import counted, floored
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
@@ -122,7 +124,7 @@ NOW_UPDATE = """Note what this project is at, for the next session: when a task 
 and at 70 % of the context window. Completions are added, what else is given replaces, what is left out stays. Not for \
 lasting knowledge: use remember."""
 
-NOW_TOKENS, TASK_TOKENS, ITEM_TOKENS = 15_000, 7500, 4500  # more than a tool ever writes
+TASK_TOKENS, ITEM_TOKENS = 7500, 4500  # of a page's; now_update takes longer ones, and many
 NOTHING = {
     "type": "object",
     "properties": {"result": {"type": "null"}},
@@ -131,6 +133,7 @@ NOTHING = {
 }
 
 
+_LISTS = ("pending_decisions", "key_files", "recent_completions")  # in the order in which there is room for them
 MORE_NOTED = "The NOW page says more than these fields, in the user's own words: read memory://now."
 
 
@@ -145,22 +148,31 @@ def _add_now_read(server: FastMCP, served: ServedMemory) -> None:
     async def _now_read(context: Context) -> ToolResult:
         caller = served.caller(context)
         found, notices = await answered(served.memory.attend(lambda ports: _read(ports, caller)))
-        shape, cut = ({}, []) if found is None else _fitting(found.shape())
+        shape, left = ({}, 0) if found is None else _fitting(found.shape())
+        cut = [_more_of(now_page(caller.space), left)] if left else []
         return omi_object(shape, (*cut, *notices))
 
 
-def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The page as far as there is room for it, the latest completions first; a person may have written a long one."""
-    room = Room(NOW_TOKENS)
+def _fitting(shape: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """The page as far as there is room for it, the latest completions first; and how many characters are left out."""
+    room = Room(PAGE_TOKENS)
     task = beginning(shape["current_task"], TASK_TOKENS)
-    room.need_json(task)
-    kept: dict[str, Any] = {"current_task": task}
-    for name in ("pending_decisions", "key_files", "recent_completions"):
+    kept: dict[str, Any] = shape | {name: [] for name in _LISTS} | {"current_task": task}
+    room.need_json(kept)
+    for name in _LISTS:
         items = (beginning(item, ITEM_TOKENS) for item in reversed(shape[name]))
         kept[name] = list(takewhile(room.take_json, items))[::-1]
-    whole = {name: kept.get(name, value) for name, value in shape.items()}
-    cut = [] if whole == shape else ["The NOW page is longer than what is shown of it: memory://now has more."]
-    return whole, cut
+    return kept, _characters(shape) - _characters(kept)
+
+
+def _characters(shape: dict[str, Any]) -> int:
+    """How long its texts are; one that was cut has a sign in the place of what is left out."""
+    return len(shape["current_task"]) + sum(len(item) for name in _LISTS for item in shape[name])
+
+
+def _more_of(path: str, left: int) -> str:
+    more = counted(left, "more character")
+    return f"The NOW page has {more} than there is room for here: memory://now has a part of it, {path} all."
 
 
 async def _read(ports: Ports, caller: Caller) -> tuple[now.Context | None, tuple[str, ...]]:
