@@ -75,7 +75,7 @@ class Script:
         return False
 
     async def submit(self, verdicts: Verdicts, batch_id: str | None) -> None:
-        outcomes = await judge(self.memory, AGENT, verdicts, batch_id)
+        outcomes = (await judge(self.memory, AGENT, verdicts, batch_id)).outcomes
         self.judged += len(verdicts.edges or ()) + len(verdicts.merges or ())
         self.batches.append(verdicts)
         kinds = (f"{item.item.partition('[')[0]} {item.status}" for item in outcomes)
