@@ -455,7 +455,7 @@ MUTATIONS = (
              (("tests/contract/test_recall_identifiers.py::"
                "test_a_rare_word_beside_much_that_no_note_has_is_no_strong_hit[which club sponsors Kafka in May?]"),)),
     Mutation("one-spelling", 2, "an identifier is found in its own spelling alone", "model/identifiers.py",
-             'ways = [parts, steps, ["".join(steps)], paired]', "ways = [parts]",
+             'ways = [parts, steps, ["".join(steps)], *_joined_in_any_way(steps)]', "ways = [parts]",
              (("tests/contract/test_recall_identifiers.py::"
                "test_an_identifier_is_found_in_any_spelling[PROJ-3227-asked0]"),)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",

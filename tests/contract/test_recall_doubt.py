@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.engine.agent.question import tells_nothing_of_it, with_meaning
 from holdfast.model.doubts import against, sought
-from holdfast.model.identifiers import identifiers_of, shows_another_language
+from holdfast.model.identifiers import has_ended, identifiers_of, shows_another_language
 from holdfast.model.note import Note
 from holdfast.model.ranking import (
     WEAK,
@@ -428,6 +428,24 @@ def test_a_seldom_word_among_others_that_the_note_has_not_leads_to_it_as_a_weak_
 def test_a_time_is_not_what_is_asked_for_of_a_thing(asked: str, missing: str) -> None:
     assert doubt_of(asked, told("Our trainee is Malte.")) == f"no {missing}"
     assert doubt_of(asked, told(f"Our {missing} is ill.")) in ("", "no person")
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "answer"),
+    [
+        ("who looks after the counter?", "The counter was serviced in May.", "The counter is looked after by Lukas."),
+        ("who is in charge of the server?", "The server hums at night.", "The server is in the hands of Petra."),
+        ("who repairs the printer?", "The printer jams on damp days.", "Jonas repairs the printer."),
+    ],
+)
+def test_a_thing_that_is_called_like_somebody_who_does_something_is_nobody(asked: str, other: str, answer: str) -> None:
+    assert doubt_of(asked, told(other)) == "no person"
+    assert doubt_of(asked, told(answer)) == ""
+
+
+def test_what_may_only_be_sold_in_some_way_has_not_come_to_its_end() -> None:
+    assert not has_ended("The salami may only be sold sliced, and is sold on Fridays.")
+    assert has_ended("The van was sold in May.")
 
 
 @pytest.mark.parametrize(

@@ -430,7 +430,8 @@ def _finds(pattern: str, plain: str) -> bool:
 
 def _is_told(attribute: Attribute, text: str, plain: str, words: AbstractSet[str]) -> bool:
     """Whether a text has what an attribute is told by; `words` are those of the question."""
-    if _compiled(attribute.told).search(plain):
+    asked = words if attribute.form in ("any name", "own name") else ()  # whoever minds the counter is no "counter"
+    if any(found.group() not in asked for found in _compiled(attribute.told).finditer(plain)):
         return True
     names: Iterable[re.Match[str]] = ()
     match attribute.form:

@@ -516,8 +516,8 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
 
 
 _ENDED = re.compile(
-    r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|sold|stolen|lost|abolished"
-    r"|shut|dropped|discontinued|retired|withdrew|lent|missing|verkauft"
+    r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|stolen|lost|abolished"
+    r"|(?<!be )(?<!is )(?<!are )sold|shut|dropped|discontinued|retired|withdrew|lent|missing|verkauft"
     r"|vendu\w*|vendid\w*|vendut\w*|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"
 )
 
