@@ -38,6 +38,7 @@ _DIGIT: Final = re.compile(r"[^\D0-9]")
 _DOTS: Final = re.compile(r"(?<=[aou])e")
 _WITH_OTHER_LETTERS: Final = re.compile(r"\b\w*(?:[äöüøå]|[aou]e)\w*")
 _IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+LEAST_DIGITS: Final = 4  # of what may stand in a note with other signs between them
 _LEAST_IN_ONE: Final = 6  # letters of a word that may be written as two
 _QUOTED: Final = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
 _CAPITAL: Final = re.compile(r"\b\w*[A-Z]\w*")

@@ -27,9 +27,10 @@ from holdfast.index.rows import (
     same_note,
     unread,
 )
-from holdfast.index.spelling import respelt
+from holdfast.index.spelling import LEAST_DIGITS, respelt
 from holdfast.model.identifiers import MOST_CANDIDATES, MOST_TERMS, POOL
 from holdfast.model.ranking import Filter, Found, QueryVector, Timeline
+from holdfast.model.words import query_terms
 
 if TYPE_CHECKING:
     from holdfast.index.search.finder import FeedbackIndex, Finder
@@ -190,7 +191,10 @@ class IndexView:
         return self._feedback().pending(self._connection, key, since, most)
 
     def respelt(self, query: str, odd: AbstractSet[str]) -> dict[str, str]:
-        """See `holdfast.index.spelling`."""
+        """See `holdfast.index.spelling`. Nothing is respelt where each word stands in some note, and no long number."""
+        is_plain = not odd and sum(map(str.isdecimal, query)) < LEAST_DIGITS
+        if is_plain and self._finder().knows(self._connection, query_terms(query)):
+            return {}
         return respelt(self._connection, query, odd)
 
     def subjects(self, words: Sequence[str]) -> list[str]:

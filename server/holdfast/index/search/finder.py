@@ -21,6 +21,7 @@ from holdfast.index.search.snapshot import (
     Positions,
     Rare,
     Snapshot,
+    are_known,
     document_count,
     rare_words,
     search_words,
@@ -136,6 +137,10 @@ class Finder:
             (json.dumps([table.key for table in tables]),),
         )
         return sum(table.count for table in tables), int(there.fetchone()[0])
+
+    def knows(self, connection: sqlite3.Connection, words: Iterable[str]) -> bool:
+        """Whether each of these words stands in some note."""
+        return are_known(connection, self._current(connection, [])[0], words)
 
     def subjects(self, connection: sqlite3.Connection, words: Collection[str]) -> list[str]:
         """See `holdfast.index.search.snapshot.Snapshot.subjects`."""

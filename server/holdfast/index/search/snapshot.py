@@ -510,6 +510,11 @@ def _count(connection: sqlite3.Connection, snapshot: Snapshot, word: str) -> int
     return found
 
 
+def are_known(connection: sqlite3.Connection, snapshot: Snapshot, words: Iterable[str]) -> bool:
+    """Whether each of these words stands in some note."""
+    return all(_count(connection, snapshot, word) for word in words)
+
+
 def document_count(connection: sqlite3.Connection, word: str) -> int:
     """How many notes have a word, in whatever column."""
     return int(connection.execute("SELECT count(*) FROM texts WHERE texts MATCH ?", (f'"{word}"',)).fetchone()[0])
