@@ -1,8 +1,7 @@
 """The framework's server, less what a memory does not use, and what stands around its calls and lists.
 
-Some clients send lists and objects as their JSON, numbers and truth values as texts, a list of one text as that text,
-and null for what their model left out. What a parameter's schema takes as it is stays as it is, and what cannot be read
-so is left for the usual refusal.
+Some clients send lists and objects as their JSON, numbers and truth values as texts, and null for what their model left
+out. What a parameter's schema takes as it is stays as it is, and what cannot be read so is left for the usual refusal.
 
 What there is to call, read and ask for is worked out once for each kind of client, and then known. The framework makes
 each list anew: `tools/list` takes it ten milliseconds, in which nobody else is answered. The lists differ by protocol
@@ -96,27 +95,8 @@ def as_meant(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[st
         choices = _choices(parameter, definitions)
         if given is None and name in optional and not any(choice.get("type") == "null" for choice in choices):
             continue
-        value = read_as(given, parameter, definitions)
-        meant[name] = [value] if isinstance(value, str) and _is_one_of_list(value, choices, definitions) else value
+        meant[name] = read_as(given, parameter, definitions)
     return meant
-
-
-def _is_one_of_list(text: str, choices: Sequence[Mapping[str, Any]], definitions: Mapping[str, Any]) -> bool:
-    """Whether a text stands where only a list of texts may, and is plain: no blank, no JSON, no beginning of it."""
-    if any(choice.get("type") in (None, "string") for choice in choices) or not text.strip() or _looks_like_json(text):
-        return False
-    items = [choice.get("items", {}) for choice in choices if choice.get("type") == "array"]
-    return any(each.get("type") == "string" for item in items for each in _choices(item, definitions))
-
-
-def _looks_like_json(text: str) -> bool:
-    if text.strip().startswith(("[", "{", '"')):
-        return True
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def read_as(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
