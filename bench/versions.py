@@ -54,7 +54,7 @@ from holdfast.index.projection import text_to_encode
 from holdfast.model.claims import claim
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import title_of
-from holdfast.model.versions import FOLDED, LED, PROPOSED, SURELY_APART, Evidence, ReadTogether, evidence, together
+from holdfast.model.versions import FOLDED, LED, SURELY_APART, Evidence, ReadTogether, evidence, together
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 
@@ -366,7 +366,7 @@ def fit_together() -> None:
     print("}")
     for name, (table, is_one) in tables.items():
         likely = 1 / (1 + np.exp(-table @ weights))
-        for line in (SURELY_APART, FOLDED, PROPOSED):
+        for line in (SURELY_APART, FOLDED):
             right, wrong = ((likely >= line) & (is_one > 0)).sum(), ((likely >= line) & (is_one == 0)).sum()
             print(
                 f"{name}, from {line}: {right} of {is_one.sum():.0f} versions, {wrong} of {(is_one == 0).sum()} others"
@@ -395,7 +395,7 @@ def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.nda
     """What would be led, folded and proposed; of what is about two things, pairs in either order."""
     likely = np.where([each.siblings for each in seen], 0.0, 1 / (1 + np.exp(-scores)))
     is_one = np.array([sample.is_one for sample in samples])
-    for line in (LED, FOLDED, PROPOSED):
+    for line in (LED, FOLDED):
         right, wrong = ((likely >= line) & is_one).sum(), ((likely >= line) & ~is_one).sum()
         yield f"from {line}: {right} of {is_one.sum()} versions, {wrong} of {(~is_one).sum()} others"
 

@@ -49,7 +49,7 @@ SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a
 ADAPTER: Final = Path(__file__).with_name("notes.npz")
 ADAPTER_SHA256: Final = "51cf3d22fbb03f0a152682e4a03b30d1ced58eb30a472ca8b331f697d9d3b85d"
 TOGETHER: Final = Path(__file__).with_name("together.npz")
-TOGETHER_SHA256: Final = "f3c197c45c63f6d5bca6a0d1aeebb922d14a0b12f216e7a39cf9825ff1a92b11"
+TOGETHER_SHA256: Final = "b4b941f50e2ddcc56acd16c8fa35916e086fa6c975452bad098a9fe3f4024ab0"
 DIMENSION: Final = 384
 MOST_CHUNKS: Final = 16
 

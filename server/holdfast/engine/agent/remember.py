@@ -443,7 +443,7 @@ async def read_together(
             versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
             for (item, older, newer), each in zip(pairs, said, strict=True)
         ]
-        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.PROPOSED]
+        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.FOLDED]
         turned = [(pairs[place][2].content, pairs[place][1].content) for place in sure]
         back = await ports.pairs.read(turned) if turned else []
     except EncoderError as error:
@@ -546,7 +546,7 @@ async def _otherwise(
     """What to say of close notes that say something else: versions of the same fact, then opposites."""
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
-    likely = [item for item in others if item.likely >= versions.PROPOSED]
+    likely = [item for item in others if item.likely >= versions.FOLDED]
     anew = [item for item in likely if not (item.is_same or say_the_same(item.note.content, note.content))]
     anew = sorted(anew, key=lambda item: -item.likely)[:MOST_VERSIONS]
     opposed = {
