@@ -214,8 +214,11 @@ async def test_a_tension_leaves_the_newer_first_and_what_nothing_ties_stays_apar
     assert again.found == [new]
 
 
-async def test_what_is_stored_in_one_go_is_a_list_and_no_history(agent: Agent) -> None:
+@pytest.mark.parametrize("minute", [0, 52], ids=["", "midnight between"])
+async def test_what_is_stored_in_one_go_is_a_list_and_no_history(agent: Agent, minute: int) -> None:
+    agent.clock.set(NOVEMBER.replace(hour=23, minute=minute))
     for number in (100, 300):
+        agent.clock.forward(minutes=5)
         await agent.remember(LIMIT.format(number))
     assert len((await agent.recall("what is the limit of the partner gateway?")).found) == 2
 

@@ -254,7 +254,8 @@ def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], f
 
 def _at_once(older: Note, newer: Note, likely: float) -> bool:
     """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
-    if said_at(newer)[:10] > said_at(older)[:10] or not are_near(older.created, newer.created):
+    dated = any(said_at(note) != note.created for note in (older, newer))  # else midnight may lie between them
+    if (dated and said_at(newer)[:10] > said_at(older)[:10]) or not are_near(older.created, newer.created):
         return False
     if likely < SURE:
         return True
