@@ -16,12 +16,12 @@ from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
 from holdfast.model.intent import HAPPENS, Intent, is_recency, taste_of
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, moment, space_name
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, space_name
 from holdfast.model.passages import count_pages, page_at, passage
 from holdfast.model.ranking import Filter
 from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
 from holdfast.model.tokens import most_tokens
-from holdfast.model.when.questions import days_asked, says_when, words_of_days
+from holdfast.model.when.questions import days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import named
 from holdfast.model.words import counted
 
@@ -510,11 +510,7 @@ def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, 
         return {}, False
     found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
     notes = view.notes(item.id for item in found)
-    said = {
-        end: says_when(f"{item.note.title}\n{item.note.content}", moment(item.note.created).date(), days)
-        for end, item in notes.items()
-        if item.note.event_time is None
-    }
+    said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
     firsts = {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
     return firsts, len(found) >= MOST_SAYING
 

@@ -37,7 +37,7 @@ from holdfast.model.when.questions import (
     looking_ahead,
     outer_window,
     read_time,
-    says_when,
+    tells_when,
     without_time,
 )
 from holdfast.model.when.spans import Span
@@ -355,8 +355,7 @@ def of_that_time(
     telling, sooner = list[Ranked](), list[Ranked]()
     for item in (item for item in others if item.candidate.id in notes):
         note = notes[item.candidate.id].note
-        said = says_when(f"{note.title}\n{note.content}", moment(note.created).date(), days)
-        if said is not None and said.says == "then":
+        if (said := tells_when(note, days)) and said.says == "then":
             telling.append(item._replace(score=item.score + asking.weights.time))
         elif is_of_the_same_months(days, window.words, moment(note.happened).date()):
             sooner.append(item)

@@ -527,6 +527,11 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
     return Said(best, found[best].whole) if best else None
 
 
+def tells_when(note: Note, asked: DaysAsked) -> Said | None:
+    """What a note says of the days asked about, which was written when it was made."""
+    return says_when(f"{note.title}\n{note.content}", moment(note.created).date(), asked)
+
+
 def other_days(note: Note, asked: DaysAsked) -> str:
     """What days a note names in place of those that are asked about, as "11 December, not 12 December"; else empty.
 
@@ -535,7 +540,7 @@ def other_days(note: Note, asked: DaysAsked) -> str:
     """
     if asked.first.isoformat() <= note.happened[:10] <= asked.last.isoformat():
         return ""
-    said = says_when(f"{note.title}\n{note.content}", moment(note.created).date(), asked)
+    said = tells_when(note, asked)
     if said is None or said.says == "then" or (said.says == "around" and not asked.openly):
         return ""
     years = spans.years_of(said.days) != spans.years_of(asked.span)
