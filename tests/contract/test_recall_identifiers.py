@@ -141,6 +141,13 @@ async def test_an_identifier_is_found_in_any_spelling(tmp_path: Path, stored: st
             assert await first(memory, f"what happened with {spelling}?") == (note, True), spelling
 
 
+async def test_the_groups_of_an_identifier_are_no_identifiers_of_their_own(tmp_path: Path) -> None:
+    assert [unit.label for unit in units_of("is BE71 0961 2345 6769 ours?")] == ["be71 0961 2345 6769", "ours"]
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await keep(memory, "The meter in the cellar has number 2345.")
+        assert not any(not hit.ranked.weak for hit in (await ask(memory, "BE71 0961 2345 6769")).hits)
+
+
 async def test_an_identifier_in_one_piece_is_read_as_it_stands_in_a_note(tmp_path: Path) -> None:
     async with living(tmp_path, encoder=WordBag()) as memory:
         await keep(memory, "The order number of the oven is 4821-7733-09.")

@@ -91,7 +91,8 @@ def units_of(query: str) -> tuple[Unit, ...]:
     """The identifiers of a question, and its other words but those that name nothing."""
     plain = unicodedata.normalize("NFKC", query)
     found = {unit.label: unit for unit in _grouped(plain)}
-    written = [_OUTSIDE.sub("", word) for word in plain.split()]
+    apart = _GROUPED.sub(lambda match: " " if _is_grouped(match.group()) else match.group(), plain)
+    written = [_OUTSIDE.sub("", word) for word in apart.split()]
     for word, after in itertools.zip_longest(written, written[1:], fillvalue=""):
         unit = _identifier(word) or _numbered(word, after)
         if unit is not None:
@@ -207,10 +208,12 @@ def _is_wide(word: str) -> bool:
 
 def _grouped(query: str) -> Iterator[Unit]:
     """Identifiers in groups of signs, as a bank's or a maker's number is printed."""
-    for match in _GROUPED.finditer(query):
-        groups = match.group().split()
-        if sum(sign.isdecimal() for sign in match.group()) >= _LEAST_GROUPED:
-            yield _unit(match.group(), groups, groups)
+    for groups in (match.group().split() for match in _GROUPED.finditer(query) if _is_grouped(match.group())):
+        yield _unit(" ".join(groups), groups, groups)
+
+
+def _is_grouped(text: str) -> bool:
+    return sum(sign.isdecimal() for sign in text) >= _LEAST_GROUPED
 
 
 def _numbered(word: str, number: str) -> Unit | None:
