@@ -134,16 +134,13 @@ def respelt(connection: sqlite3.Connection, query: str, odd: AbstractSet[str]) -
 
     Of many only the first are looked at.
     """
-    unknown = [word for word in _may_be_slips_or_joined(query, odd) if not _is_known(connection, word)][:MOST_WORDS]
+    words = [*may_be_joined(query), *may_be_slips(query, odd)]
+    unknown = [word for word in words if not _is_known(connection, word)][:MOST_WORDS]
     plain = {word: other for word in unknown if (other := _plain(connection, word))}
     unknown = [word for word in unknown if word not in plain]
     parts = {word: other for word in unknown if not word.isalpha() and (other := _apart(connection, word))}
     found = plain | parts | _transcribed(connection, query) | _in_one(connection, query)
     return found | _slips(connection, (word for word in unknown if word.isalpha() and word not in found))
-
-
-def _may_be_slips_or_joined(query: str, odd: AbstractSet[str]) -> list[str]:
-    return [*may_be_joined(query), *may_be_slips(query, odd)]
 
 
 def _transcribed(connection: sqlite3.Connection, query: str) -> dict[str, str]:
