@@ -37,9 +37,10 @@ INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo":
 def environment_in(home: Path) -> dict[str, str]:
     """The environment of a server whose user lives in `home`, and nothing of what this one's says about Holdfast.
 
-    It keeps compiled code: to compile all of it anew is a quarter of a start.
+    It keeps compiled code: to compile all of it anew is a quarter of a start. What it writes is buffered, as users have
+    it.
     """
-    foreign = ("HOLDFAST_", "FASTMCP_", "PYTHONDONTWRITEBYTECODE")
+    foreign = ("HOLDFAST_", "FASTMCP_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
     own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return own | {
         "PYTHONPATH": str(ROOT / "server"),

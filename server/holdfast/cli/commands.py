@@ -9,6 +9,7 @@ import sys
 from importlib import import_module
 from typing import get_args
 
+from holdfast.cli.terminal import let_go
 from holdfast.model.moving import SourceKind
 from holdfast.model.note import NoteType, Tier
 
@@ -50,7 +51,7 @@ def run_command(options: argparse.Namespace) -> int:
     try:
         return int(getattr(import_module(f"holdfast.cli.{module}"), function)(options))
     except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_go(sys.stdout)
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED

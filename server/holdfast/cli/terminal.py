@@ -48,6 +48,7 @@ class Screen:
         except BrokenPipeError:
             raise
         except OSError as error:
+            let_go(self.stream)
             sentence = f"The answer cannot be written: {error.strerror}."
             raise StorageError(sentence, "Look what was done before you call again.") from error
 
@@ -67,6 +68,11 @@ class Screen:
         if self.live:
             self.stream.write(_BACK)
             self.stream.flush()
+
+
+def let_go(stream: TextIO) -> None:
+    """Send whatever a stream still holds nowhere: Python would try to write it once more when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def out() -> Screen:
