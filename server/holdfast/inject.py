@@ -3,8 +3,7 @@
 It reads the hook's JSON from standard input and prints the client's JSON, or nothing. A server of the same user that
 serves the same memory is asked over its socket; then nothing is imported but a few modules of Python's own, and the
 settings where the memory is in a database. Where none runs, notes are found by their words alone, in the index as it
-is. Whatever fails, it says nothing and ends well, within
-its limit: it stands in the way of a prompt.
+is. Whatever fails, it says nothing and ends well, within its limit: it stands in the way of a prompt.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ def inject(arguments: list[str]) -> int:
         seconds = _options(arguments)
         _limit(seconds)
         said = _answer(_read(), seconds)
-        if said:
-            sys.stdout.buffer.write(said.encode())
-            sys.stdout.buffer.flush()
+        _say(said.encode())
     except Exception:  # noqa: BLE001, S110 - a hook that fails is in the user's way, and nobody reads what it says
         pass
     finally:
@@ -78,6 +75,12 @@ def _read() -> Given:
     """What the hook tells, by the names of the tool's arguments."""
     asked: Any = json.loads(sys.stdin.buffer.read(MOST_READ))
     return {ours: asked[name] for name, ours in _FIELDS.items() if isinstance(asked.get(name), str)}
+
+
+def _say(said: bytes) -> None:
+    """Past the buffer: what it holds is tried once more when the process ends, which would end it as a failure."""
+    while said:
+        said = said[os.write(sys.stdout.fileno(), said) :]
 
 
 def _answer(given: Given, seconds: float) -> str:

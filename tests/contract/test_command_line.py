@@ -285,6 +285,7 @@ def test_a_first_run_is_not_disturbed_by_settings_nor_by_whoever_has_seen_enough
         ("stats >/dev/full", 2, "cannot be written"),
         ("try >/dev/full", 2, "cannot be written"),
         ("tools >/dev/full", 2, "cannot be written"),
+        ("view --no-browser >/dev/full", 2, "cannot be written"),
         ("stats >&-", 0, ""),
         ("remember - <&-", 2, "no standard input"),
         ("remember '' 2>&-", 2, ""),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,8 +52,7 @@ def run_view(options: argparse.Namespace) -> int:
 
     def listening(port: int, key: str) -> None:
         address = f"http://{HOST}:{port}/#{key}"
-        sys.stdout.write(f"{address}\nThe View is at this address, for you alone; Ctrl-C ends it.\n")
-        sys.stdout.flush()
+        out().say(f"{address}\nThe View is at this address, for you alone; Ctrl-C ends it.")
         if options.browser:
             webbrowser.open(address)
 
