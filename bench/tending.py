@@ -1,6 +1,7 @@
 """What a first maintenance run over a memory costs, and what share of its conflicts and duplicates it finds.
 
-    python bench/tending.py [--plain] [--without-labels] [--data devmem|bakery|office]
+    python bench/tending.py [--plain] [--without-labels] [--data devmem|bakery|office|workshop|theatre]
+    python bench/tending.py --fit
 
 DevMem with 90 labelled notes mixed in (bench/data/tending.json): 30 that conflict with a note of DevMem, 30 that say
 the same in other words, 30 about the same things that do neither. One half of them was written before anything was
@@ -13,6 +14,12 @@ that are offered joins notes of one session of DevMem, by similarity.
 conflicts, 20 duplicates and 20 that are neither. It was written whole before anything was measured on it, and nothing
 was chosen by it (`fresh`). `--data office` has 36 pairs of short notes in four languages: values, people and days that
 changed, the same in other words, and what only looks alike. Of its `held` ones only counts were looked at.
+`--data workshop` are 340 short notes of a workshop, a household and a team by somebody who did not know the code, with
+25 conflicts, 25 duplicates and 60 that look alike (`dev`); `--data theatre` 240 notes by another one (`fresh`).
+
+`--fit` prints the weights of `holdfast.model.maintenance.TOLD` anew: a multinomial logistic regression (L2 = 3, signs
+scaled to a deviation of one) on the pairs of the `dev` halves, those of `workshop` and those that nobody labelled,
+which count as two things.
 """
 
 from __future__ import annotations
@@ -26,6 +33,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import anyio
+import numpy as np
+import numpy.typing as npt
 
 from datasets import BenchNote, Dataset, read_devmem
 from holdfast.app import build_memory
@@ -33,7 +42,9 @@ from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.maintenance.batches import Batch, Verdicts, find_work, judge
 from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.runtime import Memory
-from holdfast.model.maintenance import FIRST_TO_LAST, Candidate
+from holdfast.model import maintenance
+from holdfast.model.maintenance import FIRST_TO_LAST, MOST_SAID, TOLD, Candidate, Seen
+from holdfast.model.versions import ReadTogether
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
 from holdfast.tools.maintenance import batch_text
@@ -41,7 +52,7 @@ from maintain import AGENT, store
 
 DATA = Path(__file__).parent / "data"
 LABELS = DATA / "tending.json"
-SETS = {"bakery": DATA / "tending_bakery.json", "office": DATA / "tending_office.json"}
+SETS = {name: DATA / f"tending_{name}.json" for name in ("bakery", "office", "workshop", "theatre")}
 RIGHT = {"conflict": "conflicts", "duplicate": "merges"}
 CHARACTERS_PER_TOKEN = 4
 MOST_BATCHES = 100
@@ -72,6 +83,8 @@ class Run:
     offered: dict[frozenset[str], tuple[str, int]] = field(default_factory=dict)  # kind, number of the batch
     links: list[tuple[float, frozenset[str]]] = field(default_factory=list)
     twice: int = 0
+    seen: dict[frozenset[str], Seen] = field(default_factory=dict)  # by the memory's ids
+    said: dict[frozenset[str], ReadTogether] = field(default_factory=dict)
 
     def take(self, batch: Batch) -> None:
         self.batches += 1
@@ -87,6 +100,8 @@ class Run:
         if kind != "consolidations":
             self.twice += pair in self.offered
             self.offered[pair] = (kind, self.batches)
+        if item.seen is not None:
+            self.seen[item.ids] = item.seen
         if kind == "links":
             self.links.append((item.similarity, pair))
 
@@ -127,6 +142,8 @@ async def run_all(memory: Memory, names: dict[str, str]) -> Run:
             break
         run.take(batch)
         pairs = [item for kind, items in batch.items.items() if kind != "consolidations" for item in items]
+        ids = [text.note.id for item in pairs for text in item.texts]
+        run.said |= await memory.attend(lambda ports, ids=ids: ports.index.read(lambda view: view.said(ids)))  # type: ignore[misc]
         edges = [EdgeVerdict(*(text.note.id for text in item.texts), "none") for item in pairs]
         await judge(memory, AGENT, Verdicts(edges, [], []), batch.id)
     return run
@@ -156,8 +173,72 @@ def tell(run: Run, dataset: Dataset, labels: list[Label]) -> None:
 def chosen(options: argparse.Namespace) -> tuple[Dataset, list[Label]]:
     if options.data in SETS:
         return texts_alone(options.data)
-    labels = [] if options.without_labels else read_labels()
-    return mixed(read_devmem(), labels, plain=options.plain), labels
+    return chosen_devmem(labelled=not options.without_labels, plain=options.plain)
+
+
+def chosen_devmem(*, labelled: bool = True, plain: bool = True) -> tuple[Dataset, list[Label]]:
+    labels = read_labels() if labelled else []
+    return mixed(read_devmem(), labels, plain=plain), labels
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def signs_of(seen: Seen, said: ReadTogether) -> list[float]:
+    """What two notes show, in the order of `TOLD`."""
+    difference = "denial" if seen.comparison.difference == "opposites" else seen.comparison.difference
+    shown = {"always": 1.0, "likeness": seen.likeness, difference: 1.0}
+    shown |= {name: max(-MOST_SAID, min(MOST_SAID, value)) for name, value in said._asdict().items()}
+    return [shown.get(name, 0.0) for name in TOLD]
+
+
+def fitted(signs: Floats, sorts: npt.NDArray[np.int64]) -> Floats:
+    """Weights of signs (a row each) for another value and for the same once more, against two things."""
+    mean, deviation = signs.mean(0), signs.std(0)
+    mean[0], deviation[0] = 0.0, 1.0
+    scaled, wanted = (signs - mean) / deviation, np.eye(3)[sorts]
+    weights, step = np.zeros((signs.shape[1], 3)), np.zeros((signs.shape[1], 3))
+    held = 3.0 * (np.arange(signs.shape[1]) > 0)[:, None]
+    for _ in range(6000):
+        odds = scaled @ weights
+        likely = np.exp(odds - odds.max(1, keepdims=True))
+        likely /= likely.sum(1, keepdims=True)
+        step = 0.9 * step - 0.4 / len(signs) * (scaled.T @ (likely - wanted) + held * weights)
+        weights += step
+    own = weights / deviation[:, None]
+    own[0] -= (mean / deviation) @ weights
+    told: Floats = own[:, :2] - own[:, 2:]
+    return told
+
+
+async def pairs_of(home: Path, dataset: Dataset, labels: list[Label]) -> list[tuple[list[float], int]]:
+    """Signs and sort (0 another value, 1 the same, 2 two things) of each pair that may be learned from."""
+    memory = build_memory(load_settings({"HOLDFAST_HOME": str(home), "HOLDFAST_VAULT_ENABLED": "no"}))
+    async with memory.running():
+        ids = await store(memory, dataset)
+        await memory.attend(lambda ports: recall(ports, AGENT, Recall("everything is encoded")))
+        run = await run_all(memory, {note: name for name, note in ids.items()})
+    of = {frozenset((label.id, label.of)): label for label in labels}
+    sorts = {"conflict": 0, "duplicate": 1}
+    found = [
+        (signs_of(run.seen[pair], run.said[pair]), of.get(frozenset(run.names[note] for note in pair)))
+        for pair in run.seen.keys() & run.said.keys()
+    ]
+    return [
+        (row, sorts.get(label.label, 2) if label else 2) for row, label in found if not label or label.half == "dev"
+    ]
+
+
+async def fit() -> None:
+    configure_logs("warning")
+    maintenance.LEAST_TOLD = 0.0  # type: ignore[misc] # every pair that is read is offered
+    rows: list[tuple[list[float], int]] = []
+    for dataset, labels in (texts_alone("workshop"), texts_alone("office"), chosen_devmem()):
+        with TemporaryDirectory(prefix="bench-") as folder:
+            rows += await pairs_of(Path(folder), dataset, labels)
+    weights = fitted(np.array([row for row, _ in rows]), np.array([sort for _, sort in rows]))
+    for name, (anew, again) in zip(TOLD, weights, strict=True):
+        print(f'    "{name}": ({anew:.2f}, {again:.2f}),')
 
 
 async def main_on(home: Path, dataset: Dataset, labels: list[Label]) -> None:
@@ -176,7 +257,12 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="store the texts alone")
     parser.add_argument("--without-labels", action="store_true", help="DevMem alone")
     parser.add_argument("--data", choices=("devmem", *SETS), default="devmem")
-    dataset, labels = chosen(parser.parse_args())
+    parser.add_argument("--fit", action="store_true", help="print the weights of pairs that were read")
+    options = parser.parse_args()
+    if options.fit:
+        anyio.run(fit)
+        return
+    dataset, labels = chosen(options)
     with TemporaryDirectory(prefix="bench-") as folder:
         anyio.run(main_on, Path(folder), dataset, labels)
 

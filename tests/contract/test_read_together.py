@@ -13,6 +13,8 @@ import pytest
 from holdfast.encode.builtin import BuiltinEncoder, PairReader
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import NoteStored, Remember, remember
+from holdfast.engine.maintenance import candidates as finding
+from holdfast.engine.maintenance.batches import Batch, find_work
 from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
@@ -26,6 +28,8 @@ FIRST_DAY = datetime(2026, 3, 10, 9, tzinfo=UTC)
 WEEKS = timedelta(days=40)
 VERSIONS = ReadTogether(6.0, -6.0)
 TWO_THINGS = ReadTogether(-6.0, -6.0)
+THE_SAME = ReadTogether(-6.0, 6.0)
+SURELY_TWO = ReadTogether(-9.0, -12.0)
 MAILBOXES = ("Staff mailboxes move to the cloud in spring.", "Student mailboxes move to the cloud in spring.")
 
 
@@ -293,3 +297,83 @@ async def test_what_remember_has_read_is_not_read_behind(tmp_path: Path) -> None
         await kept(memory, *MAILBOXES)
         await read_all(memory)
     assert reader.given == [MAILBOXES]
+
+
+TWINS = (
+    "The harbour crane lifts forty tonnes and is greased on Mondays.",
+    "The harbour crane lifts forty tonnes and gets greased on Mondays.",
+)
+SIBLINGS = ("The harbour crane lifts forty tonnes.", "The harbour crane was painted blue by Ada.")
+OTHERS = ("Ada Okafor prefers green tea.", "Ada Okafor prefers black tea.", "The ferry is blue.", "The ferry is white.")
+
+
+async def look(memory: Memory) -> Batch:
+    return await memory.attend(lambda ports: find_work(ports, CALLER))
+
+
+def offered(batch: Batch) -> dict[str, list[set[str]]]:
+    """The texts of what a batch offers, by kind."""
+    return {
+        kind: [{text.note.content for text in item.texts} for item in items]
+        for kind, items in batch.items.items()
+        if items
+    }
+
+
+@pytest.mark.parametrize(("said", "kind"), [(VERSIONS, "conflicts"), (THE_SAME, "merges"), (SURELY_TWO, None)])
+async def test_maintenance_asks_of_a_pair_what_reading_it_tells(
+    tmp_path: Path, said: ReadTogether, kind: str | None
+) -> None:
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(said)) as memory:
+        await kept(memory, *SIBLINGS)
+        assert offered(await look(memory)) == ({kind: [set(SIBLINGS)]} if kind else {})
+
+
+async def test_what_maintenance_read_is_kept_until_a_note_changes(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await kept(memory, *SIBLINGS)
+    reader = Told(SURELY_TWO)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        assert offered(await look(memory)) == {}
+        assert reader.given == [SIBLINGS]
+    mislaid = Told(None)
+    async with living(tmp_path, encoder=WordBag(), pairs=mislaid) as memory:
+        assert (offered(await look(memory)), mislaid.given) == ({}, [])
+
+
+async def test_where_pairs_cannot_be_read_maintenance_goes_by_their_words_and_says_so(tmp_path: Path) -> None:
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(None)) as memory:
+        await kept(memory, *TWINS, "Bo feeds the kitchen cat.", "The kitchen bell rings.")
+        batch = await look(memory)
+    assert offered(batch) == {"merges": [set(TWINS)]}
+    assert batch.notice == "Pairs were compared by their words alone: The model was mislaid."
+
+
+async def test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "MOST_READ", 1)
+    monkeypatch.setattr(finding, "READ_AT_ONCE", 1)
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await kept(memory, *TWINS, *OTHERS)
+    reader = Told(VERSIONS)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        seen: list[set[str]] = []
+        for number in range(1, 4):
+            shown = offered(await look(memory))
+            assert list(shown) == ["conflicts"]
+            seen += [pair for pair in shown["conflicts"] if pair not in seen]
+            assert (len(seen), len(reader.given)) == (number, number)
+    assert all(pair in seen for pair in (set(TWINS), set(OTHERS[:2]), set(OTHERS[2:])))
+
+
+async def test_what_has_no_vector_yet_is_compared_by_words_where_nothing_else_is_there_to_judge(tmp_path: Path) -> None:
+    class Never(WordBag):
+        async def encode_documents(self, texts: Sequence[str]) -> list[list[bytes]]:
+            raise EncoderError(f"The model is late for {len(texts)}.")
+
+    async with living(tmp_path, encoder=Never(), pairs=Told(SURELY_TWO)) as memory:
+        await kept(memory, *TWINS)
+        batch = await look(memory)
+    assert offered(batch) == {"merges": [set(TWINS)]}
+    assert "have no vector yet (pending)" in batch.notice

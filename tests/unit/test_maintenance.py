@@ -26,16 +26,19 @@ from holdfast.model.maintenance import (
     Near,
     Text,
     all_candidates,
+    as_read,
     candidates,
     composite,
     cosine,
     majority_space,
     passage,
+    told,
     weight_of,
     within_budget,
 )
 from holdfast.model.note import Note
 from holdfast.model.records import judgement
+from holdfast.model.versions import ReadTogether
 from holdfast.store.records import read_record
 from worlds import CALLER, WordBag, keep, living
 
@@ -120,6 +123,57 @@ def test_a_cluster_has_three_to_five_working_notes_of_one_space_none_of_them_con
     assert candidates("consolidations", text(1, tags=("consolidated",)), like) == []
     assert candidates("consolidations", text(1), [near(text(2)), near(text(3), judged={"no_consolidation"})]) == []
     assert candidates("consolidations", text(1), [near(text(2)), near(text(3), judged={"related_to"})]) != []
+
+
+DOUBTFUL = "The crane lifts bricks."
+ANEW, AGAIN, TWO_THINGS = ReadTogether(4.0, -6.0), ReadTogether(-4.0, 4.0), ReadTogether(-6.0, -9.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness", "said", "kind"),
+    [
+        ("The crane lifts forty tonnes!", 0.95, ANEW, "conflicts"),
+        ("The crane lifts forty tonnes!", 0.95, AGAIN, "merges"),
+        ("The crane lifts 50 tonnes.", 0.9, AGAIN, "merges"),
+        ("The crane lifts 50 tonnes.", 0.6, TWO_THINGS, None),
+        (APART, 0.8, TWO_THINGS, "links"),
+        (APART, 0.8, ANEW, "conflicts"),
+        (DOUBTFUL, 0.4, ANEW, "conflicts"),
+        (DOUBTFUL, 0.4, TWO_THINGS, None),
+    ],
+)
+def test_reading_a_pair_tells_of_which_kind_it_is(
+    content: str, likeness: float, said: ReadTogether, kind: str | None
+) -> None:
+    title = "Ferry" if content == APART else "Crane"
+    [pair] = all_candidates(text(1), [near(text(2, content, title=title), likeness)])
+    read = as_read(pair, said)
+    assert (read.kind if read else None) == kind
+    assert read is None or not read.doubtful
+
+
+def test_what_words_do_not_show_is_no_candidate_until_it_is_read() -> None:
+    doubtful = [near(text(2, DOUBTFUL), 0.4)]
+    assert [item.doubtful for item in all_candidates(text(1), doubtful)] == [True]
+    assert kinds_of(text(1), *doubtful) == []
+
+
+def test_a_pair_that_may_not_be_what_reading_tells_is_the_next_best() -> None:
+    [events] = all_candidates(text(1, type="event"), [near(text(2, type="event"))])
+    assert as_read(events, ANEW) is not None
+    [elsewhere] = all_candidates(text(1), [near(text(2, space="work"))])
+    read = as_read(elsewhere, AGAIN)
+    assert read is not None
+    assert read.kind == "conflicts"
+
+
+def test_likelihoods_of_a_pair_are_of_three_that_make_one() -> None:
+    [pair] = all_candidates(text(1), [near(text(2))])
+    assert pair.seen is not None
+    for said in (ANEW, AGAIN, TWO_THINGS, ReadTogether(90.0, 90.0)):
+        anew, again = told(pair.seen, said)
+        assert 0.0 <= anew + again <= 1.0
+    assert told(pair.seen, ANEW)[0] > told(pair.seen, TWO_THINGS)[0]
 
 
 def test_the_composite_is_between_nothing_and_the_same() -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from holdfast.index.current import CURRENT
 from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, same_text
-from holdfast.model.versions import ANEW, APART, MAYBE
+from holdfast.model.versions import ANEW, APART, MAYBE, ReadTogether
 
 _READ_ALREADY = json.dumps([ANEW, MAYBE, APART])
 _LAST = 8  # of what is to be read together
@@ -466,36 +466,49 @@ def drop_rest(connection: sqlite3.Connection, key: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PairReading:
-    """Two notes that were read together, `a` before `b`, with hashes of their texts; how likely they tell one fact."""
+    """Two notes that were read together, `a` before `b`, with hashes of their texts: what was `said` of them.
+
+    `likely` is how likely they tell one fact.
+    """
 
     a: str
     b: str
     hash_a: str
     hash_b: str
     likely: float
+    said: ReadTogether
 
 
 def put_readings(connection: sqlite3.Connection, readings: Iterable[PairReading]) -> None:
     """Keep what reading said, but of notes that are gone or say something else by now."""
     connection.executemany(
-        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely) SELECT x.id, y.id, x.encode_hash, "
-        "y.encode_hash, ? FROM notes x, notes y "
+        "INSERT OR REPLACE INTO readings (a, b, hash_a, hash_b, likely, anew, again) SELECT x.id, y.id, x.encode_hash, "
+        "y.encode_hash, ?, ?, ? FROM notes x, notes y "
         "WHERE x.id = ? AND x.encode_hash = ? AND y.id = ? AND y.encode_hash = ?",
-        [(row.likely, row.a, row.hash_a, row.b, row.hash_b) for row in readings],
+        [(row.likely, *row.said, row.a, row.hash_a, row.b, row.hash_b) for row in readings],
     )
 
 
 def readings_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[frozenset[str], float]:
     """How likely two notes, one of them among these, tell one fact; only of those that say what they said then."""
-    rows = connection.execute(
+    return {frozenset((a, b)): likely for a, b, likely, _, _ in _read_with(connection, ids)}
+
+
+def said_of(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[frozenset[str], ReadTogether]:
+    """The same, with what was said of the two."""
+    return {frozenset((a, b)): ReadTogether(anew, again) for a, b, _, anew, again in _read_with(connection, ids)}
+
+
+def _read_with(connection: sqlite3.Connection, ids: Sequence[str]) -> sqlite3.Cursor:
+    return connection.execute(
         "WITH wanted AS (SELECT value AS id FROM json_each(?)), found AS ("
         "SELECT r.* FROM wanted CROSS JOIN readings r ON r.a = wanted.id UNION "
         "SELECT r.* FROM wanted CROSS JOIN readings r ON r.b = wanted.id) "
-        "SELECT f.a, f.b, f.likely FROM found f CROSS JOIN notes x ON x.id = f.a AND x.encode_hash = f.hash_a "
+        "SELECT f.a, f.b, f.likely, f.anew, f.again FROM found f "
+        "CROSS JOIN notes x ON x.id = f.a AND x.encode_hash = f.hash_a "
         "CROSS JOIN notes y ON y.id = f.b AND y.encode_hash = f.hash_b",
         (json.dumps(list(ids)),),
     )
-    return {frozenset((a, b)): likely for a, b, likely in rows}
 
 
 def judged_apart(connection: sqlite3.Connection, ids: Iterable[str]) -> set[frozenset[str]]:

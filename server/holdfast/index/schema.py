@@ -75,7 +75,7 @@ _TABLES = f"""
     CREATE TABLE unread (note INTEGER PRIMARY KEY);
     CREATE TABLE readings (
         a TEXT NOT NULL, b TEXT NOT NULL, hash_a TEXT NOT NULL, hash_b TEXT NOT NULL, likely REAL NOT NULL,
-        PRIMARY KEY (a, b)
+        anew REAL NOT NULL, again REAL NOT NULL, PRIMARY KEY (a, b)
     ) WITHOUT ROWID;
     CREATE TABLE batches (
         id TEXT PRIMARY KEY, principal TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, items TEXT NOT NULL

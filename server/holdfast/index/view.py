@@ -24,6 +24,7 @@ from holdfast.index.rows import (
     note_rows,
     problems,
     readings_of,
+    said_of,
     same_note,
     unread,
 )
@@ -103,6 +104,7 @@ class IndexView:
     first_vectors = _asked(maintenance.first_vectors)
     last_change = _asked(maintenance.last_change)
     readings = _asked(readings_of)
+    said = _asked(said_of)
     unread = _asked(unread)
     count_pending = _asked(count_pending)
     count_lacking = _asked(count_lacking)

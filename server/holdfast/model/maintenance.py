@@ -4,6 +4,10 @@ Two notes are about the same matter where likeness (of their vectors) and the sh
 (`SAME`). Where they differ in what they say of it (`holdfast.model.opposition`) the pair is a conflict, where they do
 not a merge. Others are a link if they are near enough for one. Measured by bench/tending.py.
 
+Where a model has read the two together (`holdfast.model.versions.ReadTogether`) that decides: with how alike they are
+and how they differ it tells a new value from the same in other words, and both from two things that only look alike.
+The weights are those of a multinomial logistic regression (L2 = 3; `python bench/tending.py --fit` prints them anew).
+
 Ormah's composite (its duplicate merger) with a calibrated likeness in the place of the cosine makes a merge as well:
 
     composite = 0.6 likeness + 0.2 (1 - Levenshtein(titles) / longer title) + 0.2 Jaccard(words)
@@ -11,6 +15,7 @@ Ormah's composite (its duplicate merger) with a calibrated likeness in the place
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +26,7 @@ from typing import Literal, get_args
 from holdfast.model.note import Note, in_time
 from holdfast.model.opposition import Comparison, compared
 from holdfast.model.tokens import most_tokens
+from holdfast.model.versions import ReadTogether
 from holdfast.model.words import query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
@@ -37,6 +43,7 @@ CONSOLIDATED = "consolidated"  # the tag of a note that others were consolidated
 LINK, LEAST, CLUSTER, MERGE = 0.75, 0.35, 0.75, 0.60
 SAME, SAYS_SAME, CLEAR = 0.85, 1.0, 1.3  # likeness and shared words together: one matter, one statement, surely so
 NEAR_SAME = 0.7  # likeness alone that says so where both notes differ in what they say
+PERHAPS = 0.65  # likeness and shared words together from which on two are read together, whatever their words show
 SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
 SHOWN: Mapping[Kind, int] = {"conflicts": 130, "merges": 240, "links": 110, "consolidations": 110}  # characters
@@ -45,6 +52,19 @@ BUDGET_TOKENS = 3600  # of all notes of a batch, counted as too many rather than
 NOTE_TOKENS = 12  # what a note costs beside its text
 NEIGHBOURS = 15  # that are looked at
 LINKS_EACH = 3  # of the nearest that a note is offered to be linked with
+LEAST_TOLD, SURELY_TOLD = 0.04, 0.5  # how likely a pair that was read is no two things: to be offered; for no link
+BY_WORDS = 0.5  # how sure a pair is of which words alone tell
+MOST_SAID = 12.0  # of the logarithms of odds that reading gives
+# Of what two notes show: for another value, and for the same once more, as logarithms of odds against two things.
+TOLD: Mapping[str, tuple[float, float]] = {
+    "always": (-7.82, -13.31),  # the first is 0.6 more than fitted: in doubt somebody is asked which of them holds
+    "anew": (0.53, -0.08),
+    "again": (0.24, 0.64),
+    "likeness": (10.18, 17.39),
+    "value": (-0.44, -2.12),
+    "denial": (1.10, 0.66),
+    "name": (1.85, -0.42),
+}
 _LONGEST_TITLE = 80
 _SHARES = (0.6, 0.2, 0.2)
 
@@ -62,7 +82,8 @@ class Near:
     """A note near another one: `likeness` in 0..1, and what is known of the two.
 
     `judged` are the verdicts on these very texts, `has_changed` says that there are some on earlier ones only; `edges`
-    are the types of edges between them, `automatic` those that no one judged.
+    are the types of edges between them, `automatic` those that no one judged. `likely` is how likely they tell one
+    fact, where that was found out when the later one was stored.
     """
 
     text: Text
@@ -71,6 +92,7 @@ class Near:
     edges: frozenset[str]
     automatic: frozenset[str]
     has_changed: bool = False
+    likely: float | None = None
 
     @property
     def is_linked(self) -> bool:
@@ -89,11 +111,21 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What two notes show beside each other, and the kinds that nothing forbids them to be of."""
+
+    likeness: float
+    comparison: Comparison
+    open: frozenset[Kind]
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """Something to be judged: a pair, or a cluster with its seed first. `similarity` is in 0..1.
 
     `passages` are what of the texts is shown. `urgent` says that it was judged before and a text has changed since;
-    `clear` that the two are surely about the same matter.
+    `sure` is how surely the two are about the same matter, in 0..1. `seen` is what a pair shows. Of a `doubtful` one
+    words do not show enough: it is one only if reading the two tells so.
     """
 
     kind: Kind
@@ -101,7 +133,9 @@ class Candidate:
     similarity: float
     passages: tuple[str, ...] = ()
     urgent: bool = False
-    clear: bool = False
+    sure: float = 0.0
+    seen: Seen | None = None
+    doubtful: bool = False
 
     @property
     def ids(self) -> frozenset[str]:
@@ -119,8 +153,8 @@ class Candidate:
 
 
 def candidates(kind: Kind, seed: Text, near: Sequence[Near]) -> list[Candidate]:
-    """What a note and those near it give to judge of one kind, the likest first."""
-    return [item for item in all_candidates(seed, near) if item.kind == kind]
+    """What a note and those near it give to judge of one kind by their words, the likest first."""
+    return [item for item in all_candidates(seed, near) if item.kind == kind and not item.doubtful]
 
 
 def all_candidates(seed: Text, near: Sequence[Near], kinds: Collection[Kind] = KINDS) -> list[Candidate]:
@@ -139,37 +173,82 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     """The pair as a candidate of the kind that fits; None where it is none of any."""
     later, earlier = _in_order(seed, item.text)
     comparison = compared(later.note, earlier.note)
-    fitting = _fitting(later.note, earlier.note, item, comparison)
-    kind = next((kind for kind in fitting if kind in kinds), None)
-    if kind is None or (kind == "links" and rank >= LINKS_EACH):
+    is_near = item.likeness >= LINK and rank < LINKS_EACH
+    may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
+    seen = Seen(item.likeness, comparison, frozenset(may if is_near else may - {"links"}) & frozenset(kinds))
+    kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open), None)
+    evidence = comparison.shared + item.likeness
+    if not seen.open or (kind is None and (evidence < PERHAPS or item.is_linked)):
         return None
+    pair = Candidate("conflicts", (later, earlier), 0.0, urgent=item.has_changed, seen=seen)
+    if kind is None:
+        return replace(pair, doubtful=True)
+    by_words = 1.0 if evidence >= CLEAR else BY_WORDS
+    return replace(_of_kind(kind, pair, seen), sure=by_words if item.likely is None else item.likely)
+
+
+def _of_kind(kind: Kind, pair: Candidate, seen: Seen) -> Candidate:
+    later, earlier = (text.note for text in pair.texts)
     passages = tuple(
-        passage(text.note.content, of, SHOWN[kind])
-        for text, of in zip((later, earlier), comparison.passages, strict=True)
+        passage(note.content, of, SHOWN[kind])
+        for note, of in zip((later, earlier), seen.comparison.passages, strict=True)
     )
-    clear = comparison.shared + item.likeness >= CLEAR
-    similarity = composite(item.likeness, later.note, earlier.note) if kind == "merges" else item.likeness
-    return Candidate(kind, (later, earlier), similarity, passages, item.has_changed, clear)
+    similarity = composite(seen.likeness, later, earlier) if kind == "merges" else seen.likeness
+    return replace(pair, kind=kind, similarity=similarity, passages=passages)
 
 
-def _fitting(one: Note, other: Note, item: Near, comparison: Comparison) -> Iterator[Kind]:
-    """The kinds that a pair may be of, the best first.
+def _open(one: Note, other: Note, item: Near, *, differ: bool) -> set[Kind]:
+    """The kinds that nothing forbids a pair to be of."""
+    if "derived_from" in item.edges:
+        return set()
+    two_truths = one.type == other.type == "event" or bool(item.edges & {"contradicts", "evolved_from"})
+    forbidden: dict[Kind, bool] = {
+        "conflicts": two_truths,
+        "merges": (differ and two_truths) or not _may_merge(one, other),
+        "links": item.is_linked,
+    }
+    return {kind for kind, is_forbidden in forbidden.items() if not is_forbidden}
+
+
+def _fitting(one: Note, other: Note, seen: Seen) -> Iterator[Kind]:
+    """The kinds that a pair may be of by its words, the best first.
 
     A conflict where they differ about the same matter, a merge where they say the same or nearly so, else a link.
     """
-    if "derived_from" in item.edges:
-        return
-    differ = comparison.difference != "none"
-    evidence = item.likeness + comparison.shared
-    two_truths = one.type == other.type == "event" or item.edges & {"contradicts", "evolved_from"}
-    same = evidence >= SAME or (item.likeness >= NEAR_SAME and comparison.shared > 0.0)
-    alike = (not differ and evidence >= SAYS_SAME) or composite(item.likeness, one, other) >= MERGE
-    if differ and (same or (alike and comparison.difference == "value")) and not two_truths:
+    difference, shared = seen.comparison.difference, seen.comparison.shared
+    differ = difference != "none"
+    evidence = seen.likeness + shared
+    same = evidence >= SAME or (seen.likeness >= NEAR_SAME and shared > 0.0)
+    alike = (not differ and evidence >= SAYS_SAME) or composite(seen.likeness, one, other) >= MERGE
+    if differ and (same or (alike and difference == "value")):
         yield "conflicts"
-    if alike and _may_merge(one, other) and not (differ and two_truths):
+    if alike:
         yield "merges"
-    if item.likeness >= LINK and not item.is_linked:
-        yield "links"
+    yield "links"
+
+
+def told(seen: Seen, said: ReadTogether) -> tuple[float, float]:
+    """How likely the later of two notes tells another value, and how likely the same once more; each in 0..1."""
+    difference = "denial" if seen.comparison.difference == "opposites" else seen.comparison.difference
+    signs = {"always": 1.0, "likeness": seen.likeness, difference: 1.0}
+    signs |= {name: max(-MOST_SAID, min(MOST_SAID, value)) for name, value in said._asdict().items()}
+    anew, again = (
+        math.exp(sum(weights[side] * signs.get(name, 0.0) for name, weights in TOLD.items())) for side in (0, 1)
+    )
+    return anew / (1.0 + anew + again), again / (1.0 + anew + again)
+
+
+def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
+    """A pair as what reading the two together: of the kind that this tells; None where they tell of two things."""
+    if pair.seen is None:
+        return pair
+    anew, again = told(pair.seen, said)
+    is_link = pair.kind == "links"
+    if anew + again < (SURELY_TOLD if is_link else LEAST_TOLD):
+        return pair if is_link else None
+    ordered: tuple[Kind, ...] = ("conflicts", "merges", "links") if anew >= again else ("merges", "conflicts", "links")
+    kind = next((kind for kind in ordered if kind in pair.seen.open), None)
+    return None if kind is None else replace(_of_kind(kind, pair, pair.seen), sure=anew + again, doubtful=False)
 
 
 def _may_merge(one: Note, other: Note) -> bool:

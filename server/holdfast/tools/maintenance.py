@@ -16,7 +16,7 @@ from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdi
 from holdfast.engine.presence.distilling import ExtractionVerdict
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
-from holdfast.model.note import title_of
+from holdfast.model.note import Note, title_of
 from holdfast.model.tokens import beginning
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
@@ -221,6 +221,7 @@ def _known(shape: Any, item: Any) -> dict[str, Any]:
 
 def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
+    structured["notices"] = [batch.notice] if batch.notice else []
     for kind, items in batch.items.items():
         structured[kind] = [_shown(item) for item in items]
     if batch.pieces:
@@ -237,14 +238,15 @@ def batch_text(batch: Batch) -> str:
     """A batch as a model reads it: each note on a line of its own within fences, the same passage once."""
     counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
     counts += [counted(len(batch.pieces), "piece") + " of past sessions"] if batch.pieces else []
+    notices = [f"Note: {batch.notice}"] if batch.notice else []
     if not counts:
-        return "Nothing to process."
+        return "\n".join(["Nothing to process.", *notices])
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
     mark = new_mark()
     rules = (
         [JUDGE] if any(batch.items.values()) else ["Judge these; call run_maintenance with this batch_id and results."]
     )
-    lines = [f"{head}: {', '.join(counts)}.", *rules, trust_rule(mark)]
+    lines = [f"{head}: {', '.join(counts)}.", *notices, *rules, trust_rule(mark)]
     shown: set[tuple[str, str]] = set()
     for kind, letter, question in _MARKS:
         items = batch.items.get(kind, ())
@@ -278,8 +280,12 @@ def _row(text: Text, passage: str, names: Mapping[str, str], shown: set[tuple[st
         return f"{name} (above)"
     shown.add((note.id, passage))
     title = on_one_line(note.title, LONGEST_TITLE)
-    head = "" if note.title == title_of(note.content) or passage.startswith(title) else f"{title}: "
-    return f"{name} | {head}{passage}"
+    return f"{name} | {f'{title}: ' if _says_more(note, title, passage) else ''}{passage}"
+
+
+def _says_more(note: Note, title: str, passage: str) -> bool:
+    """Whether a title is more than how the note begins."""
+    return note.title != title_of(note.content) and not passage.startswith(title)
 
 
 def _shown(item: Candidate) -> dict[str, Any]:
@@ -291,7 +297,8 @@ def _shown(item: Candidate) -> dict[str, Any]:
 
 
 def _note(text: Text, passage: str) -> ShownNote:
-    return filled(ShownNote, text.note, title=beginning(text.note.title, 2 * LINE_TOKENS), content=passage)
+    title = beginning(text.note.title, 2 * LINE_TOKENS)
+    return filled(ShownNote, text.note, title=title if _says_more(text.note, title, passage) else "", content=passage)
 
 
 def _fitted(outcomes: Sequence[Outcome]) -> list[Outcome]:

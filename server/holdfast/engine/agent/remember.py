@@ -393,8 +393,8 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
 class Close:
     """A note that the new one is close to: how relevant, and how likely another version of the same fact.
 
-    `likeness` is the cosine of their vectors, None without vectors. `is_read`: the two were read together. `is_same`:
-    it says the same in other words.
+    `likeness` is the cosine of their vectors, None without vectors. `said` is what was read of the two together, None
+    where they were not. `is_same`: it says the same in other words.
     """
 
     candidate: RankCandidate
@@ -402,8 +402,12 @@ class Close:
     relevance: float
     likeness: float | None
     likely: float
-    is_read: bool = False
+    said: versions.ReadTogether | None = None
     is_same: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        return self.said is not None
 
 
 def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: str) -> list[Close]:
@@ -453,7 +457,9 @@ async def read_together(
         for place, each in zip(sure, back, strict=True)
         if versions.says_it_again(pairs[place][2].content, said[place], each)
     }
-    read = [replace(item, likely=likely[place], is_read=True, is_same=place in same) for place, item in enumerate(near)]
+    read = [
+        replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
+    ]
     return (*read, *(item for item in close if item not in near)), ""
 
 

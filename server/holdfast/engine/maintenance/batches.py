@@ -69,6 +69,7 @@ class Batch:
     """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
 
     `names` are beginnings of the notes' ids that are enough to name them, `pieces` parts of past sessions to distil.
+    `notice` tells where pairs could not be looked at as usual.
     """
 
     id: str | None
@@ -76,6 +77,7 @@ class Batch:
     items: Mapping[Kind, Sequence[Candidate]]
     names: Mapping[str, str]
     pieces: Sequence[Piece] = ()
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +129,12 @@ async def find_work(
     ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
     names = await ports.index.read(lambda view: view.short_ids(ids))
     if dry_run:
-        return Batch(None, None, items, names, pieces)
+        return Batch(None, None, items, names, pieces, looked.notice)
     any_found = any(items.values()) or bool(pieces)
     if not any_found and kinds is None:
         await mark_maintained(ports, caller, None)
     if not any_found and not looked.seeds:
-        return Batch(None, None, items, names)
+        return Batch(None, None, items, names, (), looked.notice)
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     if any_found or not looked.is_whole:
         shown = tuple(
@@ -149,7 +151,7 @@ async def find_work(
             cursors=dict.fromkeys(wanted, (looked.place[0], looked.place[1])),
         )
         await _keep(ports, line, flush=False)
-    return Batch(batch_id, expires if any_found else None, items, names, pieces)
+    return Batch(batch_id, expires if any_found else None, items, names, pieces, looked.notice)
 
 
 async def judge(

@@ -34,18 +34,21 @@ from holdfast.model.maintenance import (
     Near,
     Text,
     all_candidates,
+    as_read,
     cosine,
     within_budget,
     without,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
 from holdfast.model.ranking import Filter, QueryVector, relevance
-from holdfast.model.versions import AUTO_REASONS
+from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_together
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
 HOP = 16  # of them at a time, so that recalls need not wait for all
+MOST_READ, READ_AT_ONCE = 96, 8  # pairs that one call reads together, 20 to 50 ms each; of them at a time
 NEAREST, TERMS = 16, 8
+_PENDING = "Notes that have no vector yet (pending) were compared by their words alone: a call in a minute finds more."
 Around = tuple[Text, list[Near]]
 Scores = Mapping[str, float]
 
@@ -55,7 +58,8 @@ class Look:
     """What one call looks at and what it found: `seeds` in order, the first `changed` of them since the last run.
 
     `newest` is an id of the time up to which changes were looked at, `swept` the last note of the round. `offered` are
-    the pairs and clusters of batches that are still open. `found` has the number of a candidate's seed.
+    the pairs and clusters of batches that are still open. `found` has the number of a candidate's seed; of those the
+    `unread` are pairs for a later call. `notice` tells where pairs could not be read.
     """
 
     newest: str
@@ -67,10 +71,31 @@ class Look:
     near: Mapping[str, Scores] = field(default_factory=dict)
     found: list[tuple[int, Candidate]] = field(default_factory=list)
     items: dict[Kind, list[Candidate]] = field(default_factory=dict)
+    unread: frozenset[frozenset[str]] = frozenset()
+    notice: str = ""
+
+    @property
+    def pairs(self) -> list[Candidate]:
+        """The pairs that were found, each once, in the order in which they are looked at."""
+        return _distinct(sorted((item for _, item in self.found if item.seen is not None), key=self._order))
+
+    @property
+    def is_any_pair_read(self) -> bool:
+        """Whether there is a pair to judge among those that need not be read first."""
+        return any(item.seen is not None and item.ids not in self.unread for _, item in self.found)
+
+    def take(self, said: Mapping[frozenset[str], ReadTogether]) -> None:
+        """Judge pairs also by what was read of them: those that tell of two things are none."""
+        self.found = [
+            (number, told)
+            for number, item in self.found
+            if (told := as_read(item, said[item.ids]) if item.ids in said else item) is not None
+        ]
 
     def choose(self, limit: int) -> None:
         """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
-        ordered = sorted((item for _, item in self.found), key=self._order)
+        self.found = [(number, item) for number, item in self.found if item.ids in self.unread or not item.doubtful]
+        ordered = sorted((item for _, item in self.found if item.ids not in self.unread), key=self._order)
         lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
         counts = within_budget(lists)
         self.items = {
@@ -78,10 +103,10 @@ class Look:
         }
 
     def _order(self, item: Candidate) -> tuple[object, ...]:
-        """First what was not offered yet, judged on other texts, new since the last run, clear, changed last."""
+        """First what was not offered yet, judged on other texts, new since the last run, sure, changed last."""
         changed = moment(item.updated).timestamp() * 1000
         fresh = changed > id_milliseconds(self.newest)
-        return item.key in self.offered, not item.urgent, not fresh, not item.clear, -changed, -item.similarity
+        return item.key in self.offered, not item.urgent, not fresh, -round(item.sure, 1), -changed, -item.similarity
 
     @property
     def place(self) -> list[str]:
@@ -110,8 +135,52 @@ async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) 
         around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
         given = [(number, around[note]) for number, note in enumerate(seeds, start) if note in around]
         looked.found += await _judged(ports, principal, given, kinds)
+    try:
+        await _read(ports, vectors, looked)
+    except EncoderError as error:
+        looked.unread, looked.notice = frozenset(), f"Pairs were compared by their words alone: {error}"
     looked.choose(limit)
     return looked
+
+
+async def _read(ports: Ports, vectors: VectorSet | None, looked: Look) -> None:
+    """Judge pairs also by reading the two together: of each that once, as long as both notes say what they say.
+
+    Of many some are left for later calls, and so is what has no vectors yet, unless the others show nothing to judge.
+
+    Raises:
+        EncoderError: they cannot be read.
+    """
+    pairs = looked.pairs
+    notes = {text.note.id: text for item in pairs for text in item.texts}
+    key = vectors.key if vectors is not None else ""
+    known, stored = await ports.index.read(lambda view: (view.said(list(notes)), view.first_vectors(key, list(notes))))
+    looked.take(known)
+    if ports.pairs is None:
+        return
+    lacking = {item.ids for item in pairs if not item.ids <= stored.keys()} - known.keys()
+    unread = [item for item in pairs if item.ids not in known and item.ids not in lacking]
+    looked.unread = frozenset(lacking)
+    readings: list[PairReading] = []
+    while unread and (len(readings) < MOST_READ or not looked.is_any_pair_read):
+        now, unread = unread[:READ_AT_ONCE], unread[READ_AT_ONCE:]
+        said = await ports.pairs.read([(item.texts[1].note.content, item.texts[0].note.content) for item in now])
+        readings += [
+            _said(item, each, cosine(*(stored[text.note.id] for text in item.texts)))
+            for item, each in zip(now, said, strict=True)
+        ]
+        looked.unread = frozenset(lacking.union(item.ids for item in unread))
+        looked.take({item.ids: each for item, each in zip(now, said, strict=True)})
+    if lacking and not looked.is_any_pair_read:
+        looked.unread, looked.notice = frozenset(), _PENDING
+    if readings:
+        await ports.index.apply(Update(readings=readings))
+
+
+def _said(pair: Candidate, said: ReadTogether, likeness: float) -> PairReading:
+    newer, older = pair.texts
+    likely = likelihood_together(older.note.content, newer.note.content, likeness, said)
+    return _reading({text.note.id: text.hash for text in pair.texts}, newer.note.id, older.note.id, likely, said)
 
 
 async def look_around(ports: Ports, principal: str, seeds: Sequence[str], kinds: Sequence[Kind]) -> list[Candidate]:
@@ -119,7 +188,10 @@ async def look_around(ports: Ports, principal: str, seeds: Sequence[str], kinds:
     vectors, now = stored_set(ports), ports.now
     around = await ports.index.read(lambda view: _around(view, seeds[:HOP], {}, vectors, now))
     given = [(number, around[note]) for number, note in enumerate(seeds) if note in around]
-    return _distinct(item for _, item in await _judged(ports, principal, given, kinds))
+    found = await _judged(ports, principal, given, kinds)
+    said = await ports.index.read(lambda view: view.said(list(around)))
+    read = (as_read(item, said[item.ids]) if item.ids in said else item for _, item in found)
+    return _distinct(item for item in read if item is not None and not item.doubtful)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +221,9 @@ async def read_behind(ports: Ports) -> bool:
     close, failed = await read_together(ports, note, found.close)
     if failed:
         raise EncoderError(failed)
-    readings = [_reading(found.hashes, note.id, item.note.id, item.likely) for item in close if item.is_read]
+    readings = [
+        _reading(found.hashes, note.id, item.note.id, item.likely, item.said) for item in close if item.said is not None
+    ]
     await ports.index.apply(Update(readings=readings, read=[(note.id, found.seed.encode_hash)]))
     return True
 
@@ -168,9 +242,10 @@ def _to_read(view: IndexView, vectors: VectorSet, now: str) -> _ToRead | None:
     return _ToRead(seed, fresh, {end: item.encode_hash for end, item in notes.items()})
 
 
-def _reading(hashes: Mapping[str, str], one: str, other: str, likely: float) -> PairReading:
+def _reading(hashes: Mapping[str, str], one: str, other: str, likely: float, said: ReadTogether) -> PairReading:
     a, b = sorted((one, other))
-    return PairReading(a, b, hashes[a], hashes[b], round(likely, 2))
+    rounded = ReadTogether(round(said.anew, 2), round(said.again, 2))
+    return PairReading(a, b, hashes[a], hashes[b], round(likely, 2), rounded)
 
 
 async def _judged(
@@ -326,7 +401,8 @@ def _with_verdicts(
     judged = view.judged(seed.note.id, list(notes))
     near = []
     for other, item in notes.items():
-        rows, edges = judged.get(other, ()), links.get(frozenset((seed.note.id, other)), ())
+        pair = frozenset((seed.note.id, other))
+        rows, edges = judged.get(other, ()), links.get(pair, ())
         standing = _standing(rows, seed, item)
         near.append(
             Near(
@@ -336,6 +412,7 @@ def _with_verdicts(
                 frozenset(link.type for link in edges),
                 frozenset(link.type for link in edges if link.reason in AUTO_REASONS),
                 bool(rows) and not standing,
+                read_pairs(edges, {seed.note.id: seed, other: item}).get(pair),
             )
         )
     return near
