@@ -190,7 +190,12 @@ async def _undo(ports: Ports, caller: Caller, find: Callable[[], Awaitable[PastC
         found = await find()
         if found.undone_by:
             return already_undone(found, found.undone_by)
-        planned = await plan(ports, found)
+        try:
+            planned = await plan(ports, found)
+        except UndoConflictError:
+            if by := (await find()).undone_by:  # by another, of whom the index heard between the two
+                return already_undone(found, by)
+            raise
         if {same_guard(change.after) for change in planned.changes if change.after is not None} != guards:
             raise ConflictError("A note of this change was changed a moment ago; nothing was done.", "Try again.")
         if not by_admin:
