@@ -18,7 +18,7 @@ from holdfast.engine.maintenance.batches import Batch, find_work
 from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
-from holdfast.errors import EncoderError
+from holdfast.errors import EncoderError, StorageError
 from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
 from worlds import CALLER, WordBag, ask, living
 
@@ -347,6 +347,21 @@ async def test_where_pairs_cannot_be_read_maintenance_goes_by_their_words_and_sa
         batch = await look(memory)
     assert offered(batch) == {"merges": [set(TWINS)]}
     assert batch.notice == "Pairs were compared by their words alone: The model was mislaid."
+
+
+async def test_where_the_index_cannot_be_written_a_dry_run_reads_pairs_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(update: object) -> None:
+        raise StorageError(f"There is no room for {type(update).__name__}.")
+
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await kept(memory, *SIBLINGS)
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(SURELY_TWO)) as memory:
+        await memory.attend(_nothing)
+        with monkeypatch.context() as patched:
+            patched.setattr(memory.ports.index, "apply", full)
+            assert offered(await find_work(memory.ports, CALLER, dry_run=True)) == {}
 
 
 async def test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -20,7 +21,7 @@ from holdfast.engine.agent.matters import read_pairs
 from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
-from holdfast.errors import EncoderError
+from holdfast.errors import EncoderError, StorageError
 from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.projection import Update
 from holdfast.index.rows import IndexedNote, LinkRow, PairReading
@@ -46,7 +47,7 @@ from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_toget
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
 HOP = 16  # of them at a time, so that recalls need not wait for all
-MOST_READ, READ_AT_ONCE = 96, 8  # pairs that one call reads together, 20 to 50 ms each; of them at a time
+MOST_READ, READ_AT_ONCE = 96, 4  # pairs that one call reads together, 20 to 50 ms each; of them at a time
 NEAREST, TERMS = 16, 8
 _PENDING = "Notes that have no vector yet (pending) were compared by their words alone: a call in a minute finds more."
 Around = tuple[Text, list[Near]]
@@ -174,7 +175,8 @@ async def _read(ports: Ports, vectors: VectorSet | None, looked: Look) -> None:
     if lacking and not looked.is_any_pair_read:
         looked.unread, looked.notice = frozenset(), _PENDING
     if readings:
-        await ports.index.apply(Update(readings=readings))
+        with suppress(StorageError):  # where nothing can be written they are read once more
+            await ports.index.apply(Update(readings=readings))
 
 
 def _said(pair: Candidate, said: ReadTogether, likeness: float) -> PairReading:
