@@ -226,11 +226,13 @@ SINGLE: Final = frozenset(
 
 
 # A blank joins what stands behind it and costs nothing, but before a number, before a character that is no token of its
-# own, before Thai, kana and Han, which are written without blanks, and before white space.
+# own, before Thai, kana and Han, which are written without blanks, and before white space. With some of kana and Han
+# that are tokens of their own it costs one more than apart.
 _APART: Final = re.compile(r"[\u0e00-\u0e7f\u3000-\uabff]")
 _JOINING: Final = "".join(each for each in SINGLE if not each.isnumeric() and not _APART.match(each))
 _PART = re.compile(
     r"[A-Za-z]+|[0-9]+"
+    r"| [\u3000-\uabff]"
     rf"| (?=\s?[^\x00-/:-\x7f{_JOINING}]|\t)"
     r"| {2,}(?![^\x00-/:-\x7f])"
     r"|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+"
@@ -309,7 +311,7 @@ def _cost(part: str) -> float:
     if part[0].isdigit():
         return ceil(len(part) / 3)
     if part[0] == " ":
-        return 1 + len(part) / _BLANKS
+        return 1 + len(part) / _BLANKS if part.isspace() else _JOINED + max(2, _JOINED * _character(part[1]))
     if part[0] == "\n":
         return 1 + (len(part) - 1) / _BLANKS
     return _signs(part) if len(part) <= _LONGEST_WORD else _SIGN * len(part) + _SIGNS
