@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from anyio import lowlevel
 
-from holdfast.encode import builtin
+from holdfast.encode import builtin, computed
 from holdfast.encode.builtin import BuiltinEncoder, PairReader
 from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError
@@ -300,6 +300,13 @@ async def test_pairs_are_read_as_versions_as_repetitions_and_as_two_things() -> 
     assert anew.anew > max(0.0, anew.again)
     assert again.again > max(0.0, again.anew)
     assert max(apart) < 0.0
+
+
+async def test_what_was_read_a_moment_ago_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = ("The till by the door runs on Vend.", "The till by the door runs on Lightspeed.")
+    first = await PairReader().read([pair, pair[::-1]])
+    monkeypatch.setattr(computed, "through", None)
+    assert await PairReader().read([pair, pair[::-1]]) == first
 
 
 async def test_of_long_notes_in_any_script_the_beginning_is_read() -> None:

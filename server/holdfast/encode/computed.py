@@ -17,6 +17,7 @@ import math
 import struct
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -334,6 +335,7 @@ def _gelu(values: Floats) -> Floats:
 
 
 HALF_A_PAIR: Final = 48  # tokens of each note, with its marks: as good as the 64 that were learned with
+_PAIRS_KNOWN: Final = 1024  # that were read last; some 3 KB each
 _LAYERS, _WIDTH, _HEADS, _WORDS = 6, 384, 12, 30_522
 _SMALL: Final = 1e-12
 _MATRICES: Final = ("query", "key", "value", "mixed", "up", "down")  # of each layer, in the order of the file
@@ -361,12 +363,13 @@ class PairModel:
             self._first = norms[0]
             self._layers = [self._layer(arrays, norms, number) for number in range(_LAYERS)]
             self._head = [arrays[name].astype("<f4") for name in ("dense", "dense_bias", "sorts", "sorts_bias")]
+        self._known = lru_cache(_PAIRS_KNOWN)(self._read)  # who asks at the same time asks of the same pairs
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
         """What each pair says, one after the other: together they would take the memory of the longest for each."""
-        return [self._read(self._window(older), self._window(newer)[1:]) for older, newer in pairs]
+        return [self._known(self._window(older), self._window(newer)[1:]) for older, newer in pairs]
 
-    def _read(self, older: list[int], newer: list[int]) -> ReadTogether:
+    def _read(self, older: tuple[int, ...], newer: tuple[int, ...]) -> ReadTogether:
         tokens = np.array([*older, *newer])
         kinds = np.repeat((0, 1), (len(older), len(newer)))
         states = self._words[tokens] * self._scales[tokens, None] + self._positions[: len(tokens)] + self._kinds[kinds]
@@ -378,9 +381,9 @@ class PairModel:
         apart, anew, again = (np.tanh(states.mean(axis=0) @ dense + dense_bias) @ sorts + sorts_bias).tolist()
         return ReadTogether(anew - apart, again - apart)
 
-    def _window(self, text: str) -> list[int]:
+    def _window(self, text: str) -> tuple[int, ...]:
         window = self._wordpiece.readable(self._wordpiece.encode(text)) or self._wordpiece.encode("")
-        return window if len(window) <= HALF_A_PAIR else [*window[: HALF_A_PAIR - 1], window[-1]]
+        return tuple(window if len(window) <= HALF_A_PAIR else [*window[: HALF_A_PAIR - 1], window[-1]])
 
     def _layer(self, arrays: Any, norms: Floats, number: int) -> dict[str, Floats]:
         first = number * len(_MATRICES)
