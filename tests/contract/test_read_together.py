@@ -392,3 +392,14 @@ async def test_what_has_no_vector_yet_is_compared_by_words_where_nothing_else_is
         batch = await look(memory)
     assert offered(batch) == {"merges": [set(TWINS)]}
     assert "have no vector yet (pending)" in batch.notice
+
+
+async def test_what_never_has_a_vector_is_compared_by_words_beside_what_is_read(tmp_path: Path) -> None:
+    twins = ("灯台の霧笛は毎晩六時に鳴る。", "灯台の霧笛は毎晩七時に鳴る。")
+    async with living(tmp_path, encoder=BuiltinEncoder(), pairs=Told(THE_SAME)) as memory:
+        await kept(memory, *TWINS, *twins)
+        await memory.catch_up()
+        batch = await look(memory)
+    assert set(TWINS) in offered(batch)["merges"]
+    assert set(twins) in [pair for pairs in offered(batch).values() for pair in pairs]
+    assert batch.notice == ""

@@ -155,12 +155,14 @@ async def _read(ports: Ports, vectors: VectorSet | None, looked: Look) -> None:
     pairs = looked.pairs
     notes = {text.note.id: text for item in pairs for text in item.texts}
     key = vectors.key if vectors is not None else ""
-    known, stored = await ports.index.read(lambda view: (view.said(list(notes)), view.first_vectors(key, list(notes))))
+    known, stored, pending = await ports.index.read(
+        lambda view: (view.said(list(notes)), view.first_vectors(key, list(notes)), view.count_pending(key))
+    )
     looked.take(known)
     if ports.pairs is None:
         return
-    lacking = {item.ids for item in pairs if not item.ids <= stored.keys()} - known.keys()
-    unread = [item for item in pairs if item.ids not in known and item.ids not in lacking]
+    unread = [item for item in pairs if item.ids not in known and item.ids <= stored.keys()]
+    lacking = {item.ids for item in pairs if not item.ids <= stored.keys()} - known.keys() if pending else set()
     looked.unread = frozenset(lacking)
     readings: list[PairReading] = []
     while unread and (len(readings) < MOST_READ or not looked.is_any_pair_read):
