@@ -809,8 +809,7 @@ MUTATIONS = (
              "item.key in self.offered, not item.urgent,", "item.key in self.offered,",
              (f"{_MAINTENANCE}test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_nobody_judged",)),
     Mutation("reading-not-asked", 7, "what reading two notes tells is passed over", "model/maintenance.py",
-             "    if anew + again < (SURELY_TOLD if is_link else LEAST_TOLD):",
-             "    if True:",
+             "    if anew + again < (SURELY", "    if 1.0 > 0.0 * (SURELY",
              ("tests/unit/test_maintenance.py::test_reading_a_pair_tells_of_which_kind_it_is",)),
     Mutation("doubtful-offered", 7, "what words do not show is offered though nobody read it",
              "engine/maintenance/candidates.py",
@@ -818,7 +817,7 @@ MUTATIONS = (
              (("tests/contract/test_read_together.py::"
                "test_where_pairs_cannot_be_read_maintenance_goes_by_their_words_and_says_so"),)),
     Mutation("unread-offered", 7, "pairs that nobody has read yet are offered", "engine/maintenance/candidates.py",
-             "        looked.unread = frozenset(lacking.union(item.ids for item in unread))\n", "",
+             "    looked.unread = frozenset(lacking.union(item.ids for item in unread))\n", "",
              (("tests/contract/test_read_together.py::"
                "test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten"),)),
     Mutation("whole-notes-shown", 7, "a batch shows the beginning, not what differs", "model/maintenance.py",

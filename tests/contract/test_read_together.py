@@ -346,7 +346,7 @@ async def test_where_pairs_cannot_be_read_maintenance_goes_by_their_words_and_sa
         await kept(memory, *TWINS, "Bo feeds the kitchen cat.", "The kitchen bell rings.")
         batch = await look(memory)
     assert offered(batch) == {"merges": [set(TWINS)]}
-    assert batch.notice == "Pairs were compared by their words alone: The model was mislaid."
+    assert batch.notice == "Pairs that were not read before were compared by their words: The model was mislaid."
 
 
 async def test_where_the_index_cannot_be_written_a_dry_run_reads_pairs_all_the_same(
@@ -367,8 +367,7 @@ async def test_where_the_index_cannot_be_written_a_dry_run_reads_pairs_all_the_s
 async def test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "MOST_READ", 1)
-    monkeypatch.setattr(finding, "READ_AT_ONCE", 1)
+    monkeypatch.setattr(finding, "READ", 1)
     async with living(tmp_path, encoder=WordBag()) as memory:
         await kept(memory, *TWINS, *OTHERS)
     reader = Told(VERSIONS)
@@ -380,6 +379,38 @@ async def test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten(
             seen += [pair for pair in shown["conflicts"] if pair not in seen]
             assert (len(seen), len(reader.given)) == (number, number)
     assert all(pair in seen for pair in (set(TWINS), set(OTHERS[:2]), set(OTHERS[2:])))
+
+
+async def test_where_much_that_is_read_shows_nothing_a_call_ends_and_says_that_there_is_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "READ", 1)
+    monkeypatch.setattr(finding, "MOST_READ", 2)
+    others = (
+        "The school bus holds ninety children.",
+        "The school bus got cleaned twice with Ben.",
+        "One garden shed stores twelve ladders.",
+        "One garden shed is roofed again for Cora.",
+    )
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        await kept(memory, *SIBLINGS, *others)
+    reader = Told(SURELY_TWO)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        first = await look(memory)
+        assert (offered(first), first.id, len(reader.given)) == ({}, None, 2)
+        assert "more is to be read: call again" in first.notice
+        second = await look(memory)
+        assert (offered(second), second.notice, len(reader.given)) == ({}, "", 3)
+
+
+@pytest.mark.parametrize(("said", "asked", "kind"), [(VERSIONS, "merges", None), (THE_SAME, "merges", "merges")])
+async def test_a_pair_that_is_of_another_kind_than_those_asked_for_is_not_offered(
+    tmp_path: Path, said: ReadTogether, asked: str, kind: str | None
+) -> None:
+    async with living(tmp_path, encoder=WordBag(), pairs=Told(said)) as memory:
+        await kept(memory, *SIBLINGS)
+        found = offered(await memory.attend(lambda ports: find_work(ports, CALLER, [asked])))
+    assert list(found) == ([kind] if kind else [])
 
 
 async def test_what_has_no_vector_yet_is_compared_by_words_where_nothing_else_is_there_to_judge(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ HARD: dict[str, Callable[[random.Random], str]] = {
     "words of kana": words("".join(map(chr, range(0x3041, 0x3094))), 4),
     "words of han": words("".join(each for each in sorted(SINGLE) if "\u4e00" <= each <= "\u9fff"), 3),
     "characters of han": lambda chance: " ".join(drawn("".join(sorted(SINGLE - set(string.printable))))(chance)),
+    "wide blanks": lambda chance: "".join(chance.choices((" \u3000", "a ", "\n", "\u3000"), k=1000)),
     "rare words of han": words("".join(map(chr, range(0x4E00, 0x9FFF))), 3),
     "words of thai": words("".join(map(chr, range(0xE01, 0xE2F))), 4),
     "short words": words(LOWER, 4),

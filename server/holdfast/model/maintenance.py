@@ -112,11 +112,12 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What two notes show beside each other, and the kinds that nothing forbids them to be of."""
+    """What two notes show beside each other, the kinds that nothing forbids them to be of, and those asked for."""
 
     likeness: float
     comparison: Comparison
     open: frozenset[Kind]
+    asked: frozenset[Kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +176,10 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     comparison = compared(later.note, earlier.note)
     is_near = item.likeness >= LINK and rank < LINKS_EACH
     may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
-    seen = Seen(item.likeness, comparison, frozenset(may if is_near else may - {"links"}) & frozenset(kinds))
-    kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open), None)
+    seen = Seen(item.likeness, comparison, frozenset(may if is_near else may - {"links"}), frozenset(kinds))
+    kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open & seen.asked), None)
     evidence = comparison.shared + item.likeness
-    if not seen.open or (kind is None and (evidence < PERHAPS or item.is_linked)):
+    if not seen.open & seen.asked or (kind is None and (evidence < PERHAPS or item.is_linked)):
         return None
     pair = Candidate("conflicts", (later, earlier), 0.0, urgent=item.has_changed, seen=seen)
     if kind is None:
@@ -239,16 +240,22 @@ def told(seen: Seen, said: ReadTogether) -> tuple[float, float]:
 
 
 def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
-    """A pair as what reading the two together: of the kind that this tells; None where they tell of two things."""
-    if pair.seen is None:
+    """A pair as what reading the two together tells; None where that is two things, or a kind that is not asked for.
+
+    What is near enough for a link, and shows no more by its words, is another kind only if reading says so surely.
+    """
+    seen = pair.seen
+    if seen is None:
         return pair
-    anew, again = told(pair.seen, said)
+    anew, again = told(seen, said)
     is_link = pair.kind == "links"
-    if anew + again < (SURELY_TOLD if is_link else LEAST_TOLD):
+    if anew + again < (SURELY_TOLD if is_link or (pair.doubtful and seen.likeness >= LINK) else LEAST_TOLD):
         return pair if is_link else None
     ordered: tuple[Kind, ...] = ("conflicts", "merges", "links") if anew >= again else ("merges", "conflicts", "links")
-    kind = next((kind for kind in ordered if kind in pair.seen.open), None)
-    return None if kind is None else replace(_of_kind(kind, pair, pair.seen), sure=anew + again, doubtful=False)
+    kind = next((kind for kind in ordered if kind in seen.open), None)
+    if kind is None or kind not in seen.asked:
+        return None
+    return replace(_of_kind(kind, pair, seen), sure=anew + again, doubtful=False)
 
 
 def _may_merge(one: Note, other: Note) -> bool:

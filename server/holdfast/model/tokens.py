@@ -232,7 +232,7 @@ _APART: Final = re.compile(r"[\u0e00-\u0e7f\u3000-\uabff]")
 _JOINING: Final = "".join(each for each in SINGLE if not each.isnumeric() and not _APART.match(each))
 _PART = re.compile(
     r"[A-Za-z]+|[0-9]+"
-    r"| [\u3000-\uabff]"
+    r"| [\u3001-\uabff]"
     rf"| (?=\s?[^\x00-/:-\x7f{_JOINING}]|\t)"
     r"| {2,}(?![^\x00-/:-\x7f])"
     r"|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+"

@@ -298,7 +298,8 @@ def _shown(item: Candidate) -> dict[str, Any]:
 
 def _note(text: Text, passage: str) -> ShownNote:
     title = beginning(text.note.title, 2 * LINE_TOKENS)
-    return filled(ShownNote, text.note, title=title if _says_more(text.note, title, passage) else "", content=passage)
+    is_told = passage.startswith("…") or _says_more(text.note, title, passage)
+    return filled(ShownNote, text.note, title=title if is_told else "", content=passage)
 
 
 def _fitted(outcomes: Sequence[Outcome]) -> list[Outcome]:

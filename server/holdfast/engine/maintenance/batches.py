@@ -131,7 +131,7 @@ async def find_work(
     if dry_run:
         return Batch(None, None, items, names, pieces, looked.notice)
     any_found = any(items.values()) or bool(pieces)
-    if not any_found and kinds is None:
+    if not any_found and kinds is None and not looked.unread:
         await mark_maintained(ports, caller, None)
     if not any_found and not looked.seeds:
         return Batch(None, None, items, names, (), looked.notice)

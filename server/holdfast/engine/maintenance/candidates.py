@@ -47,9 +47,11 @@ from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_toget
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
 HOP = 16  # of them at a time, so that recalls need not wait for all
-MOST_READ, READ_AT_ONCE = 96, 4  # pairs that one call reads together, 20 to 50 ms each; of them at a time
+READ, READ_AT_ONCE = 96, 4  # pairs that a call reads together, 20 to 50 ms each, before it looks; of them at a time
+MOST_READ = 384  # pairs that a call reads where those before show nothing to judge
 NEAREST, TERMS = 16, 8
 _PENDING = "Notes that have no vector yet (pending) were compared by their words alone: a call in a minute finds more."
+_MORE = "What was read up to here shows nothing to judge, and more is to be read: call again."
 Around = tuple[Text, list[Near]]
 Scores = Mapping[str, float]
 
@@ -77,13 +79,14 @@ class Look:
 
     @property
     def pairs(self) -> list[Candidate]:
-        """The pairs that were found, each once, in the order in which they are looked at."""
-        return _distinct(sorted((item for _, item in self.found if item.seen is not None), key=self._order))
+        """The pairs that were found, each once, in the order in which they are read: of a slice note after note."""
+        found = [item for _, item in self.found if item.seen is not None]
+        return _distinct(sorted(found, key=self._order) if self.is_whole else found)
 
     @property
-    def is_any_pair_read(self) -> bool:
-        """Whether there is a pair to judge among those that need not be read first."""
-        return any(item.seen is not None and item.ids not in self.unread for _, item in self.found)
+    def shows_any(self) -> bool:
+        """Whether there is something to judge that need not be read first."""
+        return any(item.ids not in self.unread and not item.doubtful for _, item in self.found)
 
     def take(self, said: Mapping[frozenset[str], ReadTogether]) -> None:
         """Judge pairs also by what was read of them: those that tell of two things are none."""
@@ -137,48 +140,68 @@ async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) 
         given = [(number, around[note]) for number, note in enumerate(seeds, start) if note in around]
         looked.found += await _judged(ports, principal, given, kinds)
     try:
-        await _read(ports, vectors, looked)
+        await _read(ports, principal, vectors, looked)
     except EncoderError as error:
-        looked.unread, looked.notice = frozenset(), f"Pairs were compared by their words alone: {error}"
+        looked.unread = frozenset()
+        looked.notice = f"Pairs that were not read before were compared by their words: {error}"
     looked.choose(limit)
     return looked
 
 
-async def _read(ports: Ports, vectors: VectorSet | None, looked: Look) -> None:
+async def _read(ports: Ports, principal: str, vectors: VectorSet | None, looked: Look) -> None:
     """Judge pairs also by reading the two together: of each that once, as long as both notes say what they say.
 
-    Of many some are left for later calls, and so is what has no vectors yet, unless the others show nothing to judge.
+    Of many some are left for later calls. So is what has no vectors yet, unless the rest shows nothing to judge; of a
+    slice that is compared by its words.
 
     Raises:
         EncoderError: they cannot be read.
     """
-    pairs = looked.pairs
-    notes = {text.note.id: text for item in pairs for text in item.texts}
     key = vectors.key if vectors is not None else ""
+    pairs = looked.pairs
+    ids = list({text.note.id for item in pairs for text in item.texts})
     known, stored, pending = await ports.index.read(
-        lambda view: (view.said(list(notes)), view.first_vectors(key, list(notes)), view.count_pending(key))
+        lambda view: (view.said(ids), view.first_vectors(key, ids), view.count_pending(key))
     )
-    looked.take(known)
+    length = sum(len(text.note.content) for item in pairs for text in item.texts)
+    await ports.computing.run(principal, length, partial(looked.take, known))
     if ports.pairs is None:
         return
-    unread = [item for item in pairs if item.ids not in known and item.ids <= stored.keys()]
-    lacking = {item.ids for item in pairs if not item.ids <= stored.keys()} - known.keys() if pending else set()
-    looked.unread = frozenset(lacking)
-    readings: list[PairReading] = []
-    while unread and (len(readings) < MOST_READ or not looked.is_any_pair_read):
-        now, unread = unread[:READ_AT_ONCE], unread[READ_AT_ONCE:]
-        said = await ports.pairs.read([(item.texts[1].note.content, item.texts[0].note.content) for item in now])
-        readings += [
-            _said(item, each, cosine(*(stored[text.note.id] for text in item.texts)))
-            for item, each in zip(now, said, strict=True)
-        ]
-        looked.unread = frozenset(lacking.union(item.ids for item in unread))
-        looked.take({item.ids: each for item, each in zip(now, said, strict=True)})
-    if lacking and not looked.is_any_pair_read:
+    able = [item.ids <= stored.keys() for item in pairs]
+    unread = [item for item, is_able in zip(pairs, able, strict=True) if is_able and item.ids not in known]
+    waits = bool(pending) and looked.is_whole
+    lacking = {item.ids for item, is_able in zip(pairs, able, strict=True) if waits and not is_able} - known.keys()
+    looked.unread = frozenset(lacking.union(item.ids for item in unread))
+    for start in range(0, min(len(unread), MOST_READ), READ):
+        now = unread[start : start + READ]
+        said = await _told(ports, now, stored)
+        looked.unread -= said.keys()
+        await ports.computing.run(principal, length, partial(looked.take, said))
+        if looked.shows_any:
+            return
+    if lacking and looked.unread == lacking and not looked.shows_any:
         looked.unread, looked.notice = frozenset(), _PENDING
-    if readings:
-        with suppress(StorageError):  # where nothing can be written they are read once more
-            await ports.index.apply(Update(readings=readings))
+    elif not looked.shows_any and looked.unread:
+        looked.notice = _MORE
+
+
+async def _told(
+    ports: Ports, pairs: Sequence[Candidate], vectors: Mapping[str, bytes]
+) -> dict[frozenset[str], ReadTogether]:
+    """What reading pairs together tells, which the index keeps too."""
+    if ports.pairs is None:
+        return {}
+    said: list[ReadTogether] = []
+    for start in range(0, len(pairs), READ_AT_ONCE):
+        texts = [[text.note.content for text in item.texts] for item in pairs[start : start + READ_AT_ONCE]]
+        said += await ports.pairs.read([(older, newer) for newer, older in texts])
+    readings = [
+        _said(item, each, cosine(*(vectors[text.note.id] for text in item.texts)))
+        for item, each in zip(pairs, said, strict=True)
+    ]
+    with suppress(StorageError):  # where nothing can be written they are read once more
+        await ports.index.apply(Update(readings=readings))
+    return {item.ids: each for item, each in zip(pairs, said, strict=True)}
 
 
 def _said(pair: Candidate, said: ReadTogether, likeness: float) -> PairReading:
