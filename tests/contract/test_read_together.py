@@ -20,6 +20,7 @@ from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, StorageError
 from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
+from holdfast.tools.maintenance import batch_text
 from worlds import CALLER, WordBag, ask, living
 
 pytestmark = pytest.mark.anyio
@@ -398,9 +399,10 @@ async def test_where_much_that_is_read_shows_nothing_a_call_ends_and_says_that_t
     async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
         first = await look(memory)
         assert (offered(first), first.id, len(reader.given)) == ({}, None, 2)
+        assert batch_text(first).startswith("Nothing to process yet.\nNote: ")
         assert "more is to be read: call again" in first.notice
         second = await look(memory)
-        assert (offered(second), second.notice, len(reader.given)) == ({}, "", 3)
+        assert (batch_text(second), len(reader.given)) == ("Nothing to process.", 3)
 
 
 @pytest.mark.parametrize(("said", "asked", "kind"), [(VERSIONS, "merges", None), (THE_SAME, "merges", "merges")])

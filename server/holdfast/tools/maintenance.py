@@ -240,7 +240,7 @@ def batch_text(batch: Batch) -> str:
     counts += [counted(len(batch.pieces), "piece") + " of past sessions"] if batch.pieces else []
     notices = [f"Note: {batch.notice}"] if batch.notice else []
     if not counts:
-        return "\n".join(["Nothing to process.", *notices])
+        return "\n".join(["Nothing to process." if batch.is_all else "Nothing to process yet.", *notices])
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
     mark = new_mark()
     rules = (

@@ -69,7 +69,7 @@ class Batch:
     """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
 
     `names` are beginnings of the notes' ids that are enough to name them, `pieces` parts of past sessions to distil.
-    `notice` tells where pairs could not be looked at as usual.
+    `notice` tells where pairs could not be looked at as usual, `is_all` that none is left for a later call to look at.
     """
 
     id: str | None
@@ -78,6 +78,7 @@ class Batch:
     names: Mapping[str, str]
     pieces: Sequence[Piece] = ()
     notice: str = ""
+    is_all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +130,12 @@ async def find_work(
     ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
     names = await ports.index.read(lambda view: view.short_ids(ids))
     if dry_run:
-        return Batch(None, None, items, names, pieces, looked.notice)
+        return Batch(None, None, items, names, pieces, looked.notice, not looked.unread)
     any_found = any(items.values()) or bool(pieces)
     if not any_found and kinds is None and not looked.unread:
         await mark_maintained(ports, caller, None)
     if not any_found and not looked.seeds:
-        return Batch(None, None, items, names, (), looked.notice)
+        return Batch(None, None, items, names, (), looked.notice, not looked.unread)
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     if any_found or not looked.is_whole:
         shown = tuple(
@@ -151,7 +152,7 @@ async def find_work(
             cursors=dict.fromkeys(wanted, (looked.place[0], looked.place[1])),
         )
         await _keep(ports, line, flush=False)
-    return Batch(batch_id, expires if any_found else None, items, names, pieces, looked.notice)
+    return Batch(batch_id, expires if any_found else None, items, names, pieces, looked.notice, not looked.unread)
 
 
 async def judge(
