@@ -21,7 +21,9 @@ from holdfast.index.schema import make_tables
 from holdfast.model.maintenance import (
     BUDGET_TOKENS,
     KINDS,
+    LEAST_TOLD,
     LINKS_EACH,
+    SURELY_TOLD,
     Candidate,
     Near,
     Text,
@@ -165,6 +167,15 @@ def test_a_pair_that_may_not_be_what_reading_tells_is_the_next_best() -> None:
     read = as_read(elsewhere, AGAIN)
     assert read is not None
     assert read.kind == "conflicts"
+
+
+def test_what_is_near_enough_for_a_link_is_one_thing_from_either_side() -> None:
+    [link] = all_candidates(text(1), [near(text(2, APART, title="Ferry"), 0.78)])
+    said = ReadTogether(1.0, -4.0)
+    assert link.seen is not None
+    assert LEAST_TOLD < sum(told(link.seen, said)) < SURELY_TOLD
+    from_the_other_side = replace(link, kind="conflicts", doubtful=True)  # one that has nearer ones
+    assert (as_read(link, said), as_read(from_the_other_side, said)) == (link, None)
 
 
 def test_likelihoods_of_a_pair_are_of_three_that_make_one() -> None:
