@@ -20,7 +20,7 @@ from holdfast.encode.provider import VectorSet, read_set
 from holdfast.engine.agent.matters import read_pairs
 from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Ports, ReadsPairs
 from holdfast.errors import EncoderError, StorageError
 from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.projection import Update
@@ -167,34 +167,33 @@ async def _read(ports: Ports, principal: str, vectors: VectorSet | None, looked:
     await ports.computing.run(principal, length, partial(looked.take, known))
     if ports.pairs is None:
         return
-    able = [item.ids <= stored.keys() for item in pairs]
-    unread = [item for item, is_able in zip(pairs, able, strict=True) if is_able and item.ids not in known]
-    waits = bool(pending) and looked.is_whole
-    lacking = {item.ids for item, is_able in zip(pairs, able, strict=True) if waits and not is_able} - known.keys()
+    fresh = [item for item in pairs if item.ids not in known]
+    unread = [item for item in fresh if item.ids <= stored.keys()]
+    waits = pending > 0 and looked.is_whole
+    lacking = {item.ids for item in fresh if waits and not item.ids <= stored.keys()}
     looked.unread = frozenset(lacking.union(item.ids for item in unread))
     for start in range(0, min(len(unread), MOST_READ), READ):
-        now = unread[start : start + READ]
-        said = await _told(ports, now, stored)
+        said = await _told(ports, ports.pairs, unread[start : start + READ], stored)
         looked.unread -= said.keys()
         await ports.computing.run(principal, length, partial(looked.take, said))
         if looked.shows_any:
             return
-    if lacking and looked.unread == lacking and not looked.shows_any:
+    if looked.shows_any or not looked.unread:
+        return
+    if looked.unread == lacking:
         looked.unread, looked.notice = frozenset(), _PENDING
-    elif not looked.shows_any and looked.unread:
+    else:
         looked.notice = _MORE
 
 
 async def _told(
-    ports: Ports, pairs: Sequence[Candidate], vectors: Mapping[str, bytes]
+    ports: Ports, reader: ReadsPairs, pairs: Sequence[Candidate], vectors: Mapping[str, bytes]
 ) -> dict[frozenset[str], ReadTogether]:
     """What reading pairs together tells, which the index keeps too."""
-    if ports.pairs is None:
-        return {}
     said: list[ReadTogether] = []
     for start in range(0, len(pairs), READ_AT_ONCE):
         texts = [[text.note.content for text in item.texts] for item in pairs[start : start + READ_AT_ONCE]]
-        said += await ports.pairs.read([(older, newer) for newer, older in texts])
+        said += await reader.read([(older, newer) for newer, older in texts])
     readings = [
         _said(item, each, cosine(*(vectors[text.note.id] for text in item.texts)))
         for item, each in zip(pairs, said, strict=True)
