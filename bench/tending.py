@@ -43,7 +43,7 @@ from holdfast.engine.maintenance.batches import Batch, Verdicts, find_work, judg
 from holdfast.engine.maintenance.verdicts import EdgeVerdict
 from holdfast.engine.runtime import Memory
 from holdfast.model import maintenance
-from holdfast.model.maintenance import FIRST_TO_LAST, MOST_SAID, TOLD, Candidate, Seen
+from holdfast.model.maintenance import FIRST_TO_LAST, TOLD, Candidate, Seen, signs
 from holdfast.model.versions import ReadTogether
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
@@ -184,26 +184,18 @@ def chosen_devmem(*, labelled: bool = True, plain: bool = True) -> tuple[Dataset
 Floats = npt.NDArray[np.float64]
 
 
-def signs_of(seen: Seen, said: ReadTogether) -> list[float]:
-    """What two notes show, in the order of `TOLD`."""
-    difference = "denial" if seen.comparison.difference == "opposites" else seen.comparison.difference
-    shown = {"always": 1.0, "likeness": seen.likeness, difference: 1.0}
-    shown |= {name: max(-MOST_SAID, min(MOST_SAID, value)) for name, value in said._asdict().items()}
-    return [shown.get(name, 0.0) for name in TOLD]
-
-
-def fitted(signs: Floats, sorts: npt.NDArray[np.int64]) -> Floats:
-    """Weights of signs (a row each) for another value and for the same once more, against two things."""
-    mean, deviation = signs.mean(0), signs.std(0)
+def fitted(shown: Floats, sorts: npt.NDArray[np.int64]) -> Floats:
+    """Weights of the signs of pairs (a row each) for another value and for the same once more, against two things."""
+    mean, deviation = shown.mean(0), shown.std(0)
     mean[0], deviation[0] = 0.0, 1.0
-    scaled, wanted = (signs - mean) / deviation, np.eye(3)[sorts]
-    weights, step = np.zeros((signs.shape[1], 3)), np.zeros((signs.shape[1], 3))
-    held = 3.0 * (np.arange(signs.shape[1]) > 0)[:, None]
+    scaled, wanted = (shown - mean) / deviation, np.eye(3)[sorts]
+    weights, step = np.zeros((shown.shape[1], 3)), np.zeros((shown.shape[1], 3))
+    held = 3.0 * (np.arange(shown.shape[1]) > 0)[:, None]
     for _ in range(6000):
         odds = scaled @ weights
         likely = np.exp(odds - odds.max(1, keepdims=True))
         likely /= likely.sum(1, keepdims=True)
-        step = 0.9 * step - 0.4 / len(signs) * (scaled.T @ (likely - wanted) + held * weights)
+        step = 0.9 * step - 0.4 / len(shown) * (scaled.T @ (likely - wanted) + held * weights)
         weights += step
     own = weights / deviation[:, None]
     own[0] -= (mean / deviation) @ weights
@@ -221,7 +213,7 @@ async def pairs_of(home: Path, dataset: Dataset, labels: list[Label]) -> list[tu
     of = {frozenset((label.id, label.of)): label for label in labels}
     sorts = {"conflict": 0, "duplicate": 1}
     found = [
-        (signs_of(run.seen[pair], run.said[pair]), of.get(frozenset(run.names[note] for note in pair)))
+        (signs(run.seen[pair], run.said[pair]), of.get(frozenset(run.names[note] for note in pair)))
         for pair in run.seen.keys() & run.said.keys()
     ]
     return [

@@ -228,14 +228,18 @@ def _fitting(one: Note, other: Note, seen: Seen) -> Iterator[Kind]:
     yield "links"
 
 
+def signs(seen: Seen, said: ReadTogether) -> list[float]:
+    """What two notes show and what reading them told, in the order of `TOLD`."""
+    difference = "denial" if seen.comparison.difference == "opposites" else seen.comparison.difference
+    shown = {"always": 1.0, "likeness": seen.likeness, difference: 1.0}
+    shown |= {name: max(-MOST_SAID, min(MOST_SAID, value)) for name, value in said._asdict().items()}
+    return [shown.get(name, 0.0) for name in TOLD]
+
+
 def told(seen: Seen, said: ReadTogether) -> tuple[float, float]:
     """How likely the later of two notes tells another value, and how likely the same once more; each in 0..1."""
-    difference = "denial" if seen.comparison.difference == "opposites" else seen.comparison.difference
-    signs = {"always": 1.0, "likeness": seen.likeness, difference: 1.0}
-    signs |= {name: max(-MOST_SAID, min(MOST_SAID, value)) for name, value in said._asdict().items()}
-    anew, again = (
-        math.exp(sum(weights[side] * signs.get(name, 0.0) for name, weights in TOLD.items())) for side in (0, 1)
-    )
+    shown = list(zip(signs(seen, said), TOLD.values(), strict=True))
+    anew, again = (math.exp(sum(weights[side] * sign for sign, weights in shown)) for side in (0, 1))
     return anew / (1.0 + anew + again), again / (1.0 + anew + again)
 
 
