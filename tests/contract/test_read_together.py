@@ -26,7 +26,7 @@ from worlds import CALLER, WordBag, ask, living
 pytestmark = pytest.mark.anyio
 
 FIRST_DAY = datetime(2026, 3, 10, 9, tzinfo=UTC)
-WEEKS = timedelta(days=40)
+WEEKS, MINUTES = timedelta(days=40), timedelta(minutes=4)
 VERSIONS = ReadTogether(6.0, -6.0)
 TWO_THINGS = ReadTogether(-6.0, -6.0)
 THE_SAME = ReadTogether(-6.0, 6.0)
@@ -54,11 +54,11 @@ class Told:
         return [self._said] * len(pairs)
 
 
-async def kept(memory: Memory, *texts: str, day: datetime = FIRST_DAY) -> list[NoteStored]:
-    """The texts, each stored weeks after the one before."""
+async def kept(memory: Memory, *texts: str, day: datetime = FIRST_DAY, apart: timedelta = WEEKS) -> list[NoteStored]:
+    """The texts, each stored weeks after the one before, or as long as is said."""
     stored = []
     for place, text in enumerate(texts):
-        now = day + place * WEEKS
+        now = day + place * apart
         await memory.attend(_nothing)
         outcome = await remember(replace(memory.ports, clock=lambda now=now: now), CALLER, Remember(text))
         assert isinstance(outcome, NoteStored)
@@ -124,6 +124,36 @@ async def test_memory_recall_too_has_the_newer_first_though_it_may_be_told_in_no
         found = await memory.attend(lambda ports: memory_recall(ports, CALLER, MemoryRecall(question)))
         assert [item.note.id for item in found.memories] == [second.note.id, first.note.id]
         assert all(item.relevance >= MemoryRecall(question).min_relevance for item in found.memories)
+
+
+CORRECTIONS = {
+    "a person": (
+        "The mobile team is led by Priya.",
+        "Marek is in charge of the mobile team.",
+        "who leads the mobile team?",
+    ),
+    "a place": (
+        "Feature flags are kept in the database.",
+        "Feature flags live in a YAML file.",
+        "where are feature flags?",
+    ),
+    "a rate": (
+        "The rate limit is 100 requests per second.",
+        "Rate limit: 100 requests a minute.",
+        "what is the rate limit?",
+    ),
+}
+BETWEEN = ("The back door is locked at six.", "The weekly build starts on Sunday.", "The lift is checked in May.")
+
+
+@pytest.mark.parametrize("sort", CORRECTIONS)
+async def test_a_correction_within_the_hour_stands_first_too(
+    tmp_path: Path, built_in: BuiltinEncoder, sort: str
+) -> None:
+    older, newer, question = CORRECTIONS[sort]
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        *_, corrected = await kept(memory, older, *BETWEEN, newer, apart=MINUTES)
+        assert next(iter(behind(await ask(memory, question)))) == corrected.note.id
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from holdfast.model.claims import ATTRIBUTES, KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
+BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
 SURELY_APART, PERHAPS = 0.05, 0.2  # of two read together: less is two things; from the other on it is kept of any two
 FAR = 0.3  # a cosine below which two notes are about two things
 # Reasons of the edges that a note gets when it is stored. Of those that say how two notes were read together the weight
@@ -30,7 +31,7 @@ CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
     "close by content", "first of its space", "stored before it",
     "told anew", "perhaps told anew", "close, of another matter",
 )  # fmt: skip
-SURE = 0.95  # beyond doubt, even where both were told at once
+SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
 _USUAL = 0.6  # a cosine that tells nothing
 _ASSUMED = 0.75  # where there are no vectors, words alone must do
 _NEAR = 0.75

@@ -23,12 +23,14 @@ from holdfast.model.versions import (
     ANEW,
     APART,
     AUTO_REASONS,
+    BESIDE,
     FAR,
     FOLDED,
     LED,
     MAYBE,
     PERHAPS,
     SURE,
+    SURELY_READ,
     UNASKED,
     as_read,
     judged,
@@ -155,11 +157,12 @@ def compared(
         if (known := read.get(frozenset(pair))) is not None and (key is None or (likeness or 0.0) >= FAR):
             worth, weight = as_read(known, weight, older.content, newer.content)
             counting = _OF_READ
-        if weight > -math.inf and _at_once(older, newer, worth):
-            if worth < FOLDED or differing(older, newer).difference == "none":
+        if weight > -math.inf and _at_once(older, newer, worth, is_read=known is not None):
+            differ = worth >= FOLDED and differing(older, newer).difference != "none"
+            if worth < PERHAPS or (known is None and not differ):
                 continue
-            unclear.append((newer.id, older.id))
-            worth, weight = LED, -math.inf
+            unclear += [(newer.id, older.id)] * differ
+            worth, weight = (LED, -math.inf) if known is None else (min(worth, BESIDE), weight)
         if worth >= LED:
             likely[pair] = found[pair] = worth
         if weight > -math.inf:
@@ -252,12 +255,12 @@ def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], f
     return kept
 
 
-def _at_once(older: Note, newer: Note, likely: float) -> bool:
-    """Whether two were told in one go, as a list is, and no correction is beyond doubt."""
+def _at_once(older: Note, newer: Note, likely: float, *, is_read: bool) -> bool:
+    """Whether two were told in one go, as a list is, and it is not beyond doubt that the newer corrects the older."""
     dated = any(said_at(note) != note.created for note in (older, newer))  # else midnight may lie between them
     if (dated and said_at(newer)[:10] > said_at(older)[:10]) or not are_near(older.created, newer.created):
         return False
-    if likely < SURE:
+    if likely < (SURELY_READ if is_read else SURE):
         return True
     return are_near(older.created, newer.created, _ONE_GO) and not statement(newer.content).changed
 
