@@ -310,6 +310,58 @@ async def test_a_consolidation_keeps_its_originals_in_reach(agent: Agent) -> Non
     assert not (await work(agent))["consolidations"]
 
 
+async def test_a_pair_and_what_only_looks_like_it_are_no_group_before_the_pair_is_judged(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    await keep(agent, "The yard crane lifts forty tonnes and is greased on Mondays by hand.")
+    batch = await work(agent)
+    assert {one, other} in ids_in(batch, "merges")
+    offered = [ids for kind in ("conflicts", "merges") for ids in ids_in(batch, kind)]
+    for group in ids_in(batch, "consolidations"):
+        inside = [pair for pair in offered if pair <= group]
+        assert not inside or set().union(*inside) == group
+
+
+async def test_a_merge_without_text_names_what_only_the_other_note_said(agent: Agent) -> None:
+    rabbit, owner = await keep(
+        agent, "Clipping the nails of a rabbit costs EUR 12.50.",
+        "We charge EUR 12.50 to clip a rabbit's nails; owners hold the rabbit.",
+    )  # fmt: skip
+    one, other = await keep(agent, *TWINS)
+    first, second = await judge(
+        agent, merges=[{"keep_id": rabbit, "discard_id": owner}, {"keep_id": one, "discard_id": other}]
+    )
+    assert "owners hold the rabbit" in first["reason"]
+    assert "merged_content" in first["reason"]
+    assert "merged_content" not in second["reason"], "nothing is lost of what says the same"
+    [again] = await judge(
+        agent, merges=[{"keep_id": (await keep(agent, "The bridge is 40 m long."))[0], "discard_id": rabbit,
+                        "merged_content": "The bridge is 40 m long; nails cost EUR 12.50."}],
+    )  # fmt: skip
+    assert "Only the other" not in again["reason"]
+
+
+async def test_when_something_happened_is_not_made_up_by_a_merge(agent: Agent) -> None:
+    [swept] = await keep(agent, "The chimney sweep was here and cleaned both flues.")
+    day = (await agent.node(swept))["created"]
+    agent.clock.forward(days=50)
+    [again] = await keep(agent, "Both flues were cleaned by the chimney sweep.")
+    await judge(agent, merges=[{"keep_id": swept, "discard_id": again}])
+    note = await agent.node(swept)
+    assert (note["created"], note["event_time"]) == (day, None)
+    assert (await agent.call("recall", query="", created_before=day[:10]))["results"][0]["id"] == swept
+
+
+async def test_what_is_said_again_later_and_merged_is_still_newer_than_what_was_said_between(agent: Agent) -> None:
+    [march] = await keep(agent, "Payroll is run by DATEV.")
+    agent.clock.forward(days=40)
+    await keep(agent, "Payroll is run by Personio.")
+    agent.clock.forward(days=40)
+    [october] = await keep(agent, "DATEV runs the payroll.")
+    await judge(agent, merges=[{"keep_id": march, "discard_id": october}])
+    assert (await agent.node(march))["event_time"] is None
+    assert (await agent.recall("who runs payroll?")).found[0] == march
+
+
 async def test_offers_that_a_given_list_leaves_out_stay_apart(agent: Agent) -> None:
     await keep(agent, *(f"{TWINS[0]} It has number {number}." for number in range(3)))
     batch = await work(agent)

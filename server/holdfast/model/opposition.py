@@ -192,6 +192,7 @@ Difference = Literal["value", "denial", "opposites", "name", "none"]
 LONGEST_NOTE, MOST_SENTENCES = 4000, 24  # characters and sentences of a note that are looked at
 ALIGNED = 0.5  # what two sentences share that are about the same, beside the two that share the most
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
+FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
 _VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
@@ -285,6 +286,19 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
                 return Comparison(best, difference, (a.text, b.text))
     a, b = mine.sentences[-pairs[0][1]], its.sentences[-pairs[0][2]]
     return Comparison(best, "none", (a.text, b.text))
+
+
+def only_said_by(note: Note, other: Note) -> str:
+    """The sentences of a note that tell a value or a name that the other has not, or mostly other words; cut short."""
+    mine, its = (_read(each.title, each.content[:LONGEST_NOTE]) for each in (note, other))
+    text = " … ".join(item.text for item in mine.sentences if _tells_more(item, its))
+    return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
+
+
+def _tells_more(said: Sentence, known: Reading) -> bool:
+    fresh = len(said.telling - known.telling)
+    is_other = fresh >= FEW_TELLING and 2 * fresh > len(said.telling)
+    return is_other or bool(said.values - known.values or said.names - known.telling)
 
 
 def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int, int]]:

@@ -100,6 +100,8 @@ class Look:
         """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
         self.found = [(number, item) for number, item in self.found if item.ids in self.unread or not item.doubtful]
         ordered = sorted((item for _, item in self.found if item.ids not in self.unread), key=self._order)
+        pairs = [item.ids for item in ordered if item.kind in ("conflicts", "merges")]
+        ordered = [item for item in ordered if item.kind != "consolidations" or _is_of_pairs(item.ids, pairs)]
         lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
         counts = within_budget(lists)
         self.items = {
@@ -329,6 +331,12 @@ def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
             if fresh.kind == "consolidations":
                 clustered |= fresh.ids
     return list(kept.values())
+
+
+def _is_of_pairs(cluster: frozenset[str], pairs: Iterable[frozenset[str]]) -> bool:
+    """Whether all of a cluster are in pairs of it, or none: a pair and what only looks like it waits for a verdict."""
+    inside = frozenset[str]().union(*(pair for pair in pairs if pair <= cluster))
+    return not inside or inside == cluster
 
 
 def stored_set(ports: Ports) -> VectorSet | None:

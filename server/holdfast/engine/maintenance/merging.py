@@ -27,11 +27,14 @@ from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, in_time, title_of
 from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.opposition import only_said_by
 from holdfast.model.records import judgement
+from holdfast.model.statement import statement
 from holdfast.model.words import counted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
+UNTOLD = 'Only the other said "{}": if that matters, undo this and merge with merged_content.'
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
 
@@ -65,7 +68,9 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     own = keep.note.title
     if content is not None and own == title_of(keep.note.content):  # it follows the text
         own = title_of(content)
-    return await _merge(work, keep, discard, title or own, content or keep.note.content)
+    lost = "" if content is not None else only_said_by(discard.note, keep.note)
+    outcome = await _merge(work, keep, discard, title or own, content or keep.note.content)
+    return replace(outcome, reason=f"{outcome.reason} {UNTOLD.format(lost)}") if lost else outcome
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
@@ -111,14 +116,18 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
 
 
 def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
-    """Since when the merged note holds: since the later of the two. A plan keeps its day, an event that of the kept."""
+    """Since when the merged note holds: since the later of the two. A plan keeps its day, an event that of the kept.
+
+    When something happened is never made up: a day is one that was told.
+    """
     earlier, later = in_time(keep, discard)
     is_planned = any((note.event_time or "") > note.created for note in (keep, discard))
     if keep.type == "event" and not is_planned:
         return {"event_time": keep.event_time or discard.event_time}
     if later.event_time or is_planned:
         return {"event_time": later.event_time or earlier.event_time}
-    return {"event_time": None if later is keep else later.created}
+    holds_since = {} if later is keep or statement(keep.content).happened else {"valid_from": later.created}
+    return {"event_time": keep.event_time, **holds_since}
 
 
 def _edges(keep: Note, discard: Note, names: Mapping[str, str]) -> tuple[Link, ...]:
