@@ -45,7 +45,7 @@ DEFINING: Final = (
     "engine/admin/gate.py", "engine/agent/browse.py", "engine/agent/feedback.py", "engine/agent/remember.py",
     "engine/maintenance/batches.py", "engine/maintenance/verdicts.py", "engine/omi/integrity.py",
     "engine/presence/distilling.py", "engine/view/inspect.py", "engine/view/review.py",
-    "model/maintenance.py", "model/moving.py", "model/note.py", "model/omi.py",
+    "model/maintenance.py", "model/moving.py", "model/note.py",
 )  # whose values stand in definitions, besides all of tools/  # fmt: skip
 HOOK_SECONDS: Final = 6.0  # for the index to tell what a hook asks: clients wait ten
 LAST_SECONDS: Final = 1.0  # of these once the framework is there: until then nothing else is answered

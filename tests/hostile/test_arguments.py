@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.model.maintenance import KINDS, VERDICTS
-from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS
-from holdfast.model.omi import MEMORY_TYPES
+from holdfast.model.note import EDGE_TYPES, MEMORY_TYPES, NOTE_TYPES, TIERS
 from served import ERAS, SELF, Agent, assert_named, serving
 
 READING = (

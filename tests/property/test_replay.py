@@ -17,8 +17,7 @@ from holdfast.engine.sync import replay
 from holdfast.index.journal import Known, known_journal
 from holdfast.index.projection import Update, apply_update, put_notes
 from holdfast.index.schema import make_tables
-from holdfast.model.omi import baselines
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import JournalRecord, baselines
 from holdfast.store.records import START, Line, Read, Reading, read_position, read_record
 
 Answer = TypeVar("Answer")

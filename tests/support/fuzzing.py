@@ -18,8 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Link, Note
-from holdfast.model.omi import MEMORY_TYPES
+from holdfast.model.note import EDGE_TYPES, MEMORY_TYPES, NOTE_TYPES, TIERS, Link, Note
 from holdfast.store.codec import new_document
 from processes import PATIENCE, Stdio
 from served import SELF

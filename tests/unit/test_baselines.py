@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.model.lifecycle import Evidence, updated
 from holdfast.model.note import SELF_ID
-from holdfast.model.omi import Baseline, baselines, edited_confidence, evidence_problem, marks_of
+from holdfast.model.omi import edited_confidence, evidence_problem
+from holdfast.model.records import Baseline, baselines, marks_of
 from holdfast.store.codec import content_hash
 from holdfast.store.records import read_record
 

@@ -23,8 +23,7 @@ from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import MadeVectors, NoteRow, Update
 from holdfast.index.rows import FileRow, IndexedNote
 from holdfast.model.note import SELF_ID, Note, end_of, id_range, is_note_id, read_instant, space_name, title_of
-from holdfast.model.omi import marks_of
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import JournalRecord, marks_of
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 LARGEST_CONTENT = 256 * 1024

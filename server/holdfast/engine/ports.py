@@ -25,8 +25,8 @@ from holdfast.importers.files import Source
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import SessionLog
 from holdfast.model.note import RANDOM_BITS, instant, note_id
-from holdfast.model.omi import DAYS, Baseline
-from holdfast.model.records import FileChange, JournalRecord, RecallEvent
+from holdfast.model.omi import DAYS
+from holdfast.model.records import Baseline, FileChange, JournalRecord, RecallEvent
 from holdfast.model.secrets import Redaction
 from holdfast.model.versions import ReadTogether
 from holdfast.settings import SecretsMode

@@ -33,8 +33,7 @@ from holdfast.index.maintenance import (
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, put_feedback
 from holdfast.model.maintenance import SCOPES
 from holdfast.model.note import is_note_id, read_instant
-from holdfast.model.omi import Baseline
-from holdfast.model.records import ADOPT, MAINTENANCE, NO_HASH, JournalRecord
+from holdfast.model.records import ADOPT, MAINTENANCE, NO_HASH, Baseline, JournalRecord
 
 # What a line does to a note that it concerns: it only speaks of it, or its change made, changed or deleted it.
 NAMED, MADE, CHANGED, GONE = range(4)

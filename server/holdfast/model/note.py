@@ -164,11 +164,32 @@ EdgeType = Literal[
 ]  # fmt: skip
 
 NOTE_TYPES: tuple[str, ...] = get_args(NoteType)
+# Types are never translated in storage: OMI's tools see their own four.
+MemoryType = Literal["fact", "experience", "belief", "decision"]
+MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
+_SEEN_AS = {
+    "decision": "decision",
+    "goal": "decision",
+    "experience": "experience",
+    "event": "experience",
+    "observation": "experience",
+    "belief": "belief",
+}  # the rest are facts
 TIERS: tuple[str, ...] = get_args(Tier)
 EDGE_TYPES: tuple[str, ...] = get_args(EdgeType)
 
 GLOBAL_SPACE = "global"
 TITLE_LENGTH = 60
+
+
+def memory_type(note_type: str) -> str:
+    """What OMI's tools call a note of this type."""
+    return _SEEN_AS.get(note_type, "fact")
+
+
+def note_types(memory_type_: str) -> tuple[str, ...]:
+    """The stored types that OMI's tools call `memory_type_`."""
+    return tuple(name for name in NOTE_TYPES if memory_type(name) == memory_type_)
 
 
 @dataclass(frozen=True, slots=True)

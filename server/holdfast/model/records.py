@@ -10,6 +10,8 @@ Pages are the text files beside the notes, by their path relative to the memory 
 * Daily logs: one file for each UTC day, in OMI's form: `# 2026-11-20`, then entries, each below a line
   `## [2026-11-20T10:15:00.000+00:00]`.
 * State capsules: what was known at one moment, as one JSON object with a checksum over it.
+
+The lines in their order tell how each page is to look (`baselines`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -334,3 +336,87 @@ class RecallEvent:
     vector_set: str = ""
     vector: bytes = b""
     principal: str = "local"
+
+
+THEN = ", then "  # between what was done to a page
+BLANK = frozenset(
+    hashlib.sha256(data).hexdigest() for data in (b"", b"\n", b"\r\n")
+)  # the hashes of pages without a text
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How a page is to look: its hash and bytes, None where it is to be missing.
+
+    `foreign` says what somebody else did to it before a write of ours, which went on from that and is no consent to
+    it: "edited", "made", "emptied" or "deleted", several of them joined by `THEN` in their order, each once.
+    """
+
+    hash: str | None
+    size: int | None = None
+    foreign: str = ""
+
+
+def baselines(records: Iterable[JournalRecord], before: Mapping[str, Baseline] | None = None) -> dict[str, Baseline]:
+    """The baselines of pages, by path, from the journal's lines in order.
+
+    Every change of ours sets one. What it found in place of the last one was somebody else's, and that stays known
+    until it is accepted. A restore sets them all. A page that was seen before any change of ours is trusted as it was
+    then.
+
+    Args:
+        records: lines of the journal.
+        before: the baselines that follow from the lines before these.
+    """
+    lines = list(records)
+    void = {change for line in lines for change in line.void}
+    void -= {change for line in lines for change in line.done}  # its own writer knows best
+    found = dict(before or {})
+    for line in lines:
+        found = with_line(found, line, void=line.change in void)
+    return found
+
+
+def with_line(before: Mapping[str, Baseline], line: JournalRecord, *, void: bool) -> dict[str, Baseline]:
+    """The baselines behind one line; `void` says that its change never happened."""
+    found = dict(before)
+    for path, mark in _watched(line.seen):
+        found.setdefault(path, mark)
+    if line.restored is not None:  # the pages of a backup are in the place of all that were there
+        found = {path: Baseline(mark) for path, mark in line.restored.items() if is_watched(path)}
+    if not void:
+        for file in line.files:
+            if file.is_page and is_watched(file.path):
+                found[file.path] = _following(found.get(file.path), file)
+    found.update(_watched(line.accepted))
+    return found
+
+
+def is_watched(path: str) -> bool:
+    """Whether a path is that of a page whose changes by others are reported: NOW files, MEMORY.md and logs."""
+    return is_page(path) and (path in (NOW, MEMORY) or path.startswith((f"{NOW_FOLDER}/", f"{DAILY}/")))
+
+
+def _following(last: Baseline | None, file: FileChange) -> Baseline:
+    if last is None or file.before == last.hash:
+        return Baseline(file.after, file.size, last.foreign if last else "")
+    before = last.foreign.split(THEN) if last.foreign else []
+    return Baseline(file.after, file.size, THEN.join(dict.fromkeys([*before, _kind(last.hash, file.before)])))
+
+
+def _kind(expected: str | None, found: str | None) -> str:
+    """What was done to a page that is not as it was left."""
+    if found is None:
+        return "deleted"
+    if expected is None:
+        return "made"
+    return "emptied" if found in BLANK else "edited"
+
+
+def marks_of(pages: Mapping[str, Baseline]) -> tuple[PageMark, ...]:
+    """Baselines as a journal line tells them."""
+    return tuple(PageMark(path, mark.hash, mark.size) for path, mark in sorted(pages.items()))
+
+
+def _watched(marks: Iterable[PageMark]) -> list[tuple[str, Baseline]]:
+    return [(mark.path, Baseline(mark.hash, mark.size)) for mark in marks if is_watched(mark.path)]

@@ -31,7 +31,7 @@ from holdfast.engine.omi.memories import (
     memory_store,
 )
 from holdfast.engine.ports import Caller, Ports
-from holdfast.model.omi import MemoryType
+from holdfast.model.note import MemoryType
 from holdfast.model.opposition import Contradiction
 from holdfast.model.records import now_page
 from holdfast.model.tokens import beginning

@@ -43,10 +43,11 @@ from holdfast.model.note import (
     in_time,
     joined,
     may_be_versions,
+    memory_type,
     said_at,
     title_of,
 )
-from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, otherwise_than
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord

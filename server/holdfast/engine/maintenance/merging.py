@@ -25,8 +25,8 @@ from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, in_time, title_of
-from holdfast.model.omi import MemoryStoredEvent, memory_type
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, in_time, memory_type, title_of
+from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement

@@ -14,19 +14,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
 from holdfast.index.queries import Hub
 from holdfast.index.view import IndexView
-from holdfast.model.omi import (
-    CORE_LINKS,
-    CORE_USES,
-    MOST_ORPHANS,
-    THEN,
-    Baseline,
-    baselines,
-    edited_confidence,
-    evidence_problem,
-    is_sudden,
-    is_watched,
-    marks_of,
-)
+from holdfast.model.omi import CORE_LINKS, CORE_USES, MOST_ORPHANS, edited_confidence, evidence_problem, is_sudden
 from holdfast.model.records import (
     ACCEPT_INTEGRITY,
     DAILY,
@@ -34,10 +22,15 @@ from holdfast.model.records import (
     NOW,
     NOW_FOLDER,
     PAGES_SEEN,
+    THEN,
+    Baseline,
     FileChange,
     JournalRecord,
+    baselines,
     day_of,
     is_page,
+    is_watched,
+    marks_of,
     page_key,
 )
 from holdfast.model.versions import AUTO_REASONS

@@ -18,8 +18,7 @@ from holdfast.engine.ports import Ports, Reading
 from holdfast.index.journal import Advance, Known, LineRow
 from holdfast.index.projection import Update
 from holdfast.index.view import IndexView
-from holdfast.model.omi import Baseline, with_line
-from holdfast.model.records import FileChange, JournalRecord
+from holdfast.model.records import Baseline, FileChange, JournalRecord, with_line
 from holdfast.store.history import Deletion
 
 SLICE = 4096  # records that are read and written at a time
