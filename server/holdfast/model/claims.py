@@ -36,6 +36,7 @@ from holdfast.model.statement import (
     stem,
     unpointed,
 )
+from holdfast.model.values import spelled_as
 from holdfast.model.words import FRAME_WORDS, STOP_WORDS, folded
 
 # What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
@@ -457,18 +458,15 @@ def _are_forms(one: str, other: str) -> bool:
     return same == len(shorter) or (same > _PREFIX and same >= 0.6 * len(longer))
 
 
-_CLOCK_TIME = re.compile(
-    r"(?<![\w:.])(?P<hour>\d{1,2})(?=:|\s?[ap]\.?m\b)(?::(?P<minute>[0-5]\d))?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?![\w:])",
-    re.IGNORECASE,
-)
 # --- what differs ---------------------------------------------------------------------------------
 
 
 def parts_that_differ(one: str, other: str) -> tuple[str, str] | None:
     """What each text has and the other has not, of the claims that are likest; None where that tells nothing.
 
-    Either part may be empty.
+    Either part may be empty. A value that is only spelled in another way differs in nothing.
     """
+    other = spelled_as(one, other)
     mine, its = max(
         ((mine, its) for mine in _parts(one) for its in _parts(other)),
         key=lambda pair: _in_common(*pair),
@@ -491,12 +489,12 @@ def _in_common(mine: _Part, its: _Part) -> tuple[bool, int]:
 
 
 def say_the_same(one: str, other: str) -> bool:
-    """Whether two statements name the same values and the same names, and both deny it or neither does.
+    """Whether two statements name the same values, however spelled, and the same names, and both deny it or neither.
 
     The name of what they speak of is none of these: of one thing they may say different things without any. Where all
     words are the same about an "is", in another order ("Anna is our contact", "Our contact is Anna"), they do too.
     """
-    one, other = _with_clocks(one), _with_clocks(other)
+    other = spelled_as(one, other)
     mine, its = statement(one), statement(other)
     if mine.negated != its.negated:
         return False
@@ -505,19 +503,6 @@ def say_the_same(one: str, other: str) -> bool:
         return True
     words, others = ({folded(token.written) for token in _tokens(text)} for text in (one, other))
     return words == others and not mine.values and not words.isdisjoint(COPULAS)
-
-
-def _with_clocks(text: str) -> str:
-    """The text with its times of the day written in one way: "3 am" and "3:00" as "03:00"."""
-    return _CLOCK_TIME.sub(_clock_time, text)
-
-
-def _clock_time(found: re.Match[str]) -> str:
-    hour, half = int(found["hour"]), (found["half"] or "")[:1].lower()
-    if hour > (12 if half else 23):
-        return found.group()
-    hour = hour % 12 + (12 if half == "p" else 0) if half else hour
-    return f"{hour:02}:{found['minute'] or '00'}"
 
 
 def says_more(older: str, newer: str) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -28,6 +28,7 @@ from typing import Literal
 from holdfast.model.claims import parts_that_differ, says_more
 from holdfast.model.note import Note, in_time
 from holdfast.model.statement import DAYS, unpointed
+from holdfast.model.values import spelled_as
 from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -268,7 +269,7 @@ def compared(one: Note, other: Note) -> Comparison:
 
 @lru_cache(2048)  # the calls of a run look at the same pairs
 def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
-    mine, its = _read(title, content), _read(its_title, its_content)
+    mine, its = _read(title, content), _read_as(content, its_title, its_content)
     pairs = sorted(
         (
             (_alike(a, b, mine.telling, its.telling), -i, -j)
@@ -314,8 +315,22 @@ def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, i
 @lru_cache(1024)
 def _read(title: str, content: str) -> Reading:
     """A note's sentences, and what its title and they tell together."""
-    parts = [part.strip() for part in _ENDS.split(unpointed(content)) if part.strip()][:MOST_SENTENCES]
-    sentences = tuple(map(_sentence, parts or [title]))
+    return _reading(title, tuple(map(_sentence, _parts(title, content))))
+
+
+def _read_as(one: str, title: str, content: str) -> Reading:
+    """The same of a note, with its values as another text spells them."""
+    if spelled_as(one, content) is content:
+        return _read(title, content)
+    parts = _parts(title, content)
+    return _reading(title, tuple(replace(_sentence(spelled_as(one, part)), text=part) for part in parts))
+
+
+def _parts(title: str, content: str) -> list[str]:
+    return [part.strip() for part in _ENDS.split(unpointed(content)) if part.strip()][:MOST_SENTENCES] or [title]
+
+
+def _reading(title: str, sentences: tuple[Sentence, ...]) -> Reading:
     return Reading(
         sentences,
         frozenset().union(_sentence(title).telling, *(item.telling for item in sentences)),

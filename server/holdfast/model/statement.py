@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.words import FRAME_WORDS, STOP_WORDS, folded, query_terms
+from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, query_terms
 
 CHANGE_WORDS = frozenset(
     """
@@ -160,6 +161,32 @@ _UNITS = (
     "degrees \u00b0c grad",
 )
 UNIT_OF = {word: place for place, words in enumerate(_UNITS) for word in words.split()}
+# Numbers by their words, which may stand together: "twenty-five", "fünfundzwanzig", "two hundred and ten".
+NUMBER_WORDS = {"ein": 1, "dix sept": 17, "dix huit": 18, "dix neuf": 19, "quatre vingt": 80, "dreisig": 30} | {
+    folded(word): number
+    for given, number in zip(
+        (
+            "zero null zéro cero", "one eins uno", "two zwei deux dos", "three drei trois tres",
+            "four vier quatre cuatro", "five fünf cinq cinco", "six sechs seis", "seven sieben sept siete",
+            "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze",
+            "twelve zwölf douze doce", "thirteen dreizehn treize trece", "fourteen vierzehn quatorze catorce",
+            "fifteen fünfzehn quinze quince", "sixteen sechzehn seize dieciséis", "seventeen siebzehn diecisiete",
+            "eighteen achtzehn dieciocho", "nineteen neunzehn diecinueve", "twenty zwanzig vingt veinte",
+            "veintiuno", "veintidós", "veintitrés", "veinticuatro", "veinticinco", "veintiséis", "veintisiete",
+            "veintiocho", "veintinueve", "thirty dreißig trente treinta", "forty vierzig quarante cuarenta",
+            "fifty fünfzig cinquante cincuenta", "sixty sechzig soixante sesenta", "seventy siebzig setenta",
+            "eighty achtzig ochenta", "ninety neunzig noventa",
+        ),
+        (*range(31), *range(40, 100, 10)),
+        strict=True,
+    )
+    for word in given.split()
+}  # fmt: skip
+_TWENTY = 20
+SCALES = {
+    "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12, "hundred": 100, "hundert": 100, "cents": 100,
+    "thousand": 1000, "tausend": 1000, "mille": 1000, "mil": 1000, "million": 10**6, "billion": 10**9,
+}  # fmt: skip
 COPULAS = frozenset(
     """is are was were be been has have had may can will must should shall do does did ist sind war waren hat haben
     wird werden wurde kann soll muss est sont etait a ont es son era esta estan e ha sono zijn""".split()  # noqa: SIM905
@@ -462,3 +489,55 @@ def _may_be_verb(word: str, place: int) -> bool:
     if stem(word) in GENERIC_STEMS:
         return word not in AXIS_OF and word not in NUMBERED
     return place > 1 and word.endswith(_VERB_ENDINGS) and word not in DAYS
+
+
+def number_words() -> str:
+    """A pattern of a number in small words without accents, a space or a hyphen between them."""
+    below, tens = (
+        any_of(word for word, number in NUMBER_WORDS.items() if word != "ein" and (number < _TWENTY) is small).replace(
+            "\\ ", r"[\s-]"
+        )
+        for small in (True, False)
+    )
+    word = rf"(?:{tens}(?:[\s-](?:(?:et|y)[\s-])?{below})?|{below}(?:und{tens})?|einund{tens})"
+    return (
+        rf"(?:(?:(?:{word}|an?|eine?|une?)[\s-]?)?{any_of(SCALES)}(?:[\s-](?:and[\s-])?{word}(?:[\s-]{any_of(SCALES)})?)*"
+        rf"|{word})"
+    )
+
+
+def number_of(words: str) -> Fraction:
+    """The number that such words tell."""
+    total, current = 0, 0
+    for word in re.findall(any_of((*NUMBER_WORDS, *SCALES)), words.lower().replace("-", " ")):
+        if word not in SCALES:
+            current += NUMBER_WORDS[word]
+        elif SCALES[word] < SCALES["thousand"]:
+            current = (current or 1) * SCALES[word]
+        else:
+            total, current = total + (current or 1) * SCALES[word], 0
+    return Fraction(total + current)
+
+
+def amounts(digits: str) -> tuple[tuple[Fraction, ...], int]:
+    """What digits may stand for, none for what is no number; and how many stand behind the point.
+
+    Three digits behind a comma are thousands, and behind a point they may be: as 1.250 is written in German.
+    """
+    plain = re.sub(r"[ ']", "", digits)
+    marks = [mark for mark in plain if mark in ".,"]
+    if not marks:
+        return (Fraction(plain),), 0
+    head, tail = re.split(r"[.,](?=\d*\Z)", plain)
+    groups = re.split(r"[.,]", head)
+    are_thousands = 0 < len(groups[0]) <= 3 and groups[0][0] != "0" and all(len(each) == 3 for each in groups[1:])  # noqa: PLR2004
+    whole, point = "".join(groups), Fraction(f"{''.join(groups)}.{tail}")
+    if len(marks) > 1:
+        if not are_thousands or len(set(marks[:-1])) > 1:
+            return (), 0
+        if marks[-1] != marks[0]:
+            return (point,), len(tail)
+        return ((Fraction(whole + tail),), 0) if len(tail) == 3 else ((), 0)  # noqa: PLR2004 - a group
+    if len(tail) == 3 and are_thousands:  # noqa: PLR2004 - as above
+        return ((Fraction(whole + tail),), 0) if marks == [","] else ((Fraction(whole + tail), point), 0)
+    return (point,), len(tail)

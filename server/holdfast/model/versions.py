@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from holdfast.model.claims import ATTRIBUTES, KIN, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
+from holdfast.model.values import spelled_as
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -226,7 +227,7 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
 
 def likelihood_together(older: str, newer: str, likeness: float, read: ReadTogether) -> float:
     """The same, also by what they say when they are read together: that tells what few shared words cannot."""
-    older, newer = older[:LONGEST], newer[:LONGEST]
+    older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
     if _belong_to_two(claim(older), claim(newer)):
@@ -285,6 +286,7 @@ def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:
 
 @lru_cache(8192)  # the same notes meet again in the answers to other questions
 def _judged(older: str, newer: str, likeness: float | None) -> Judged:
+    newer = spelled_as(older, newer)
     one, other = statement(older), statement(newer)
     if _are_no_statements(one, other):
         return UNLIKELY

@@ -1,0 +1,596 @@
+"""Values as they are spelled: which times, days, durations, measures, sums and counts of two texts are the same.
+
+"Half past seven in the evening" and 19:30, 1 March and 2026-03-01, two weeks and 14 days are one value each. A value
+has readings: 01/03 is a day of January or of March, "8 h" eight hours or eight o'clock. Two values are alike where a
+reading of one agrees with one of the other. Nothing is known beyond the text: a day without a year agrees with that
+of any year, an hour without a part of the day with either.
+
+English is read in full; of German, French and Spanish the words for numbers, units, months and times of the day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple, TypeVar
+
+from holdfast.model.statement import NUMBER_WORDS, NUMBERED, SCALES, amounts, number_of, number_words
+from holdfast.model.words import any_of
+
+_Key = TypeVar("_Key")
+
+LONGEST, MOST = 4000, 100  # characters of a text that are looked at, and values of it
+
+
+class Reading(NamedTuple):
+    """What a value may be: of a kind, so much of it, and what tells it apart besides.
+
+    Of a time of the day `much` are the minutes and `more` how it is told (`_ANY_HALF` and so on); of a day `much` is
+    month * 100 + day and `more` the year or 0; of a bare number `more` counts the digits behind its point.
+    """
+
+    kind: str
+    much: Fraction | int
+    more: int = 0
+
+
+_ANY_HALF, _PERHAPS_24, _OF_12, _OF_24 = range(4)  # "two o'clock"; "7:30"; "7:30 pm"; "19:30", "07:30", "noon"
+_UNITS = """
+s: 1/1000 ms milliseconds millisecond Millisekunden; 1 s sec secs second seconds Sekunde Sekunden seconde secondes
+    segundo segundos; 60 min mins minute minutes Minute Minuten minuto minutos; 900 Viertelstunde quart_d'heure
+    quarts_d'heure cuarto_de_hora cuartos_de_hora; 2700 Dreiviertelstunde; 3600 h hr hrs hour hours Stunde Stunden Std
+    heure heures hora horas; 86400 d day days Tag Tage Tagen jour jours día días; 604800 week weeks wk wks Woche
+    Wochen semaine semaines semana semanas; 1209600 fortnight fortnights
+month: 1 month months Monat Monate Monaten mois mes meses; 12 year years yr yrs Jahr Jahre Jahren ans année années año
+    años; 120 decade decades Jahrzehnt Jahrzehnte Jahrzehnten décennie décennies década décadas
+g: 1/1000000 mcg µg μg microgram micrograms microgrammes; 1/1000 mg milligram milligrams milligrammes Milligramm
+    miligramos; 1 g gram grams gramme grammes Gramm gramo gramos; 1000 kg kilo kilos kilogram kilograms kilogrammes
+    Kilogramm kilogramos; 1000000 t tonne tonnes metric_ton metric_tons Tonne Tonnen tonelada toneladas
+oz: 1 oz ounce ounces; 16 lb lbs pound pounds
+mm: 1 mm millimetre millimetres millimeter millimeters milímetros; 10 cm centimetre centimetres centimeter centimeters
+    Zentimeter Zentimetern centimètres centímetros; 1000 m metre metres meter meters Metern mètre mètres metro metros;
+    1000000 km kilometre kilometres kilometer kilometers Kilometern kilomètre kilomètres kilómetro kilómetros
+inch: 1 inch inches; 12 ft foot feet; 63360 mile miles
+m2: 1 m² m2 m^2 qm sqm sq_m square_metre square_metres square_meter square_meters Quadratmeter Quadratmetern
+    mètres_carrés mètre_carré metros_cuadrados; 10000 ha hectare hectares Hektar hectárea hectáreas; 1000000 km² km2
+    sq_km square_kilometres square_kilometers Quadratkilometer kilomètres_carrés kilómetros_cuadrados
+ft2: 1 ft² ft2 sqft sq_ft square_foot square_feet; 43560 acre acres
+ml: 1 ml millilitre millilitres milliliter milliliters Milliliter Millilitern millilitres mililitros; 10 cl centilitre
+    centilitres centiliter centiliters; 100 dl decilitre decilitres deciliter deciliters Deziliter; 1000 l litre
+    litres liter liters Liter Litern litro litros; 1000000 m³ m3 cubic_metre cubic_metres cubic_meter cubic_meters
+    Kubikmeter Kubikmetern mètres_cubes metros_cúbicos
+byte: 1 byte bytes; 1000 KB kilobyte kilobytes; 1000000 MB megabyte megabytes; 1000000000 GB gigabyte gigabytes;
+    1000000000000 TB terabyte terabytes
+byte2: 1 byte bytes; 1024 KB kilobyte kilobytes; 1048576 MB megabyte megabytes; 1073741824 GB gigabyte gigabytes;
+    1099511627776 TB terabyte terabytes
+bytei: 1 byte bytes; 1024 KiB kibibyte kibibytes; 1048576 MiB mebibyte mebibytes; 1073741824 GiB gibibyte gibibytes;
+    1099511627776 TiB tebibyte tebibytes
+EUR: 1 € EUR euro euros
+USD: 1 $ USD US$ US_dollar US_dollars dollar dollars bucks
+GBP: 1 £ GBP pound pounds pounds_sterling quid
+CHF: 1 CHF Franken Swiss_francs Swiss_franc
+JPY: 1 ¥ JPY yen
+%: 1 % percent per_cent pct Prozent pour_cent por_ciento
+times: 1 times x mal fois veces
+celsius: 1 °C degrees_Celsius degree_Celsius Grad_Celsius degrés_Celsius grados_Celsius
+degree: 1 ° degrees Grad degrés grados
+"""  # of a kind how much of it each unit is, and its words; "_" is a space in one
+_CURRENCY_FIRST = "US$ $ € £ ¥ EUR USD GBP CHF JPY"
+_MONTHS = (
+    "january jan januar janvier enero", "february feb februar février febrero", "march mar märz mars marzo",
+    "april apr avril abril", "may mai mayo", "june jun juni juin junio", "july jul juli juillet julio",
+    "august aug août agosto", "september sep sept septembre septiembre", "october oct oktober okt octobre octubre",
+    "november nov novembre noviembre", "december dec dezember dez décembre diciembre",
+)  # fmt: skip
+_MONTHS_OR_WORDS = frozenset({"may", "mar"})  # months with a capital alone
+_NAMED = {
+    Reading("day", 1231): "new year's eve|silvester|saint-sylvestre|nochevieja",
+    Reading("day", 101): "new year's day|neujahr|neujahrstag|jour de l'an|año nuevo",
+    Reading("day", 1224): "christmas eve|heiligabend|heiliger abend|veille de noël|nochebuena",
+    Reading("day", 1225): "christmas day|jour de noël|día de navidad",
+    Reading("day", 1226): "boxing day",
+    Reading("day", 1031): "halloween",
+    Reading("day", 214): "valentine's day|valentinstag|saint-valentin|san valentín",
+    Reading("clock", 720, _OF_24): "noon|12 noon|twelve noon|midday|mediodía|midi",
+    Reading("clock", 0, _OF_24): "midnight|12 midnight|mitternacht|minuit|medianoche",
+    Reading("times", 2): "twice|zweimal",
+    Reading("times", 3): "thrice|dreimal",
+}
+_PARTS_OF_DAY = {
+    "am": "in the morning|in the early morning|morgens|vormittags|früh|am morgen|am vormittag|du matin|de la mañana|"
+    "de la madrugada",
+    "pm": "in the afternoon|in the early afternoon|in the evening|in the early evening|nachmittags|abends|mittags|"
+    "am nachmittag|am abend|de l'après-midi|du soir|de la tarde",
+    "night": "at night|nachts|in der nacht|de la nuit|de la noche",
+}
+_BEFORE_HOUR = {  # and how many minutes it adds
+    "half past": 30, "half": 30, "halb": -30, "dreiviertel": -15, "fünf vor halb": -35, "fünf nach halb": -25,
+    "quarter to": -15, "a quarter to": -15, "quarter past": 15, "a quarter past": 15,
+    **{f"{word}{unit} past": much for word, much in (("five", 5), ("ten", 10), ("twenty", 20), ("twenty five", 25))
+       for unit in ("", " minutes")},
+    **{f"{word} minutes to": -much for word, much in (("five", 5), ("ten", 10), ("twenty", 20), ("twenty five", 25))},
+    **{f"{word} nach": much for word, much in (("fünf", 5), ("zehn", 10), ("viertel", 15), ("zwanzig", 20))},
+    **{f"{word} vor": -much for word, much in (("fünf", 5), ("zehn", 10), ("viertel", 15), ("zwanzig", 20))},
+}  # fmt: skip
+_BEHIND_HOUR = {
+    "et quart": 15, "et demi": 30, "et demie": 30, "moins quart": -15, "moins le quart": -15,
+    "y media": 30, "y cuarto": 15, "menos cuarto": -15,
+}  # fmt: skip
+_BEHIND_DIGITS = {
+    "k": 1000, "thousand": 1000, "tausend": 1000, "tsd": 1000, "mille": 1000, "mil": 1000, "million": 10**6,
+    "millions": 10**6, "millionen": 10**6, "mio": 10**6, "millones": 10**6, "mn": 10**6, "billion": 10**9,
+    "mrd": 10**9, "milliarden": 10**9, "bn": 10**9, "dozen": 12, "dutzend": 12,
+}  # fmt: skip
+_PARTS_OF_ONE = {
+    Fraction(1): "a|an|one|ein|eine|einen|einem|einer|eines|un|une|una",
+    Fraction(1, 2): "half an|half a|half|a half|eine halbe|einer halben|ein halbes|einen halben|halbe|une demi|demi|"
+    "un demi|media|medio|una media|\u00bd",
+    Fraction(1, 4): "quarter of an|quarter of a|a quarter of an|a quarter of a|un quart de|\u00bc",
+    Fraction(3, 4): "three quarters of an|three quarters of a|trois quarts de|\u00be",
+    Fraction(3, 2): "anderthalb|eineinhalb",
+    Fraction(5, 2): "zweieinhalb",
+    Fraction(6): "half a dozen|ein halbes dutzend|une demi-douzaine|media docena",
+}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()  # noqa: SIM905 - a list of words reads better as one text
+_FIRST = "premier erste ersten erster erstes primero".split()  # noqa: SIM905 - as above
+_LABELS = NUMBERED | frozenset("version v release python node java port gate berth bus tram pier".split())  # noqa: SIM905 - as above
+_NO_COUNT = frozenset("this that the other which each every no any another new old next last".split())  # noqa: SIM905 - as above
+_DAY, _HALF_DAY, _HOURS, _NOON = 1440, 720, 24, 12  # minutes, and hours
+_MOST_DAYS, _MOST_MONTHS, _MOST_OF_ARTICLES = 31, 12, 2
+_LOOKED_BACK = 30  # characters in which stands what belongs to a number
+# Letters and signs in a plainer form of the same length, so that places in a text stay what they are.
+_PLAINER = str.maketrans(
+    "\u00a0\u202f\u2009\u2019\u2013\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ", "   '-x\u00b5aouseeeeaacnaiouuAOUE"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a text: where it stands, how it is written, and its readings."""
+
+    start: int
+    end: int
+    written: str
+    readings: tuple[Reading, ...]
+
+    def is_like(self, other: Value) -> bool:
+        """Whether they may be the same. Of two that are unclear in the same way, both are read in one."""
+        if [each.kind for each in self.readings] == [each.kind for each in other.readings]:
+            return any(map(_agree, self.readings, other.readings))
+        return any(_agree(one, its) for one in self.readings for its in other.readings)
+
+
+def spelled_as(one: str, other: str) -> str:
+    """The other text, with each value of it that the one text spells in another way spelled as there.
+
+    Where they have no such values it is the very same string.
+    """
+    mine = values(one)
+    its = values(other) if mine else ()
+    if not its:
+        return other
+    spellings = {_plainly(value.written) for value in mine}
+    parts, at = [], 0
+    for value in its:
+        known = _plainly(value.written) in spellings
+        like = None if known else next((each for each in mine if each.is_like(value)), None)
+        if like is not None:
+            parts += [other[at : value.start], like.written]
+            at = value.end
+    return "".join([*parts, other[at:]]) if parts else other
+
+
+def values(text: str) -> tuple[Value, ...]:
+    """The values of the beginning of a text, in order."""
+    return _values(text[:LONGEST])
+
+
+def _agree(one: Reading, other: Reading) -> bool:
+    if one.kind != other.kind:
+        return False
+    if one.kind == "clock":
+        return _are_one_time(*sorted((one, other), key=lambda each: each.more))
+    if one.kind in {"day", "month of"}:
+        return one.much == other.much and (one.more == other.more or 0 in (one.more, other.more))
+    return one[1:] == other[1:]
+
+
+def _are_one_time(less: Reading, more: Reading) -> bool:
+    """Two times of the day, the one that says less of the half of the day first."""
+    if less.more == _ANY_HALF or (less.more == _PERHAPS_24 and more.more == _OF_12):
+        return less.much % _HALF_DAY == more.much % _HALF_DAY
+    return less.much == more.much
+
+
+def _plainly(words: str) -> str:
+    return words.translate(_PLAINER).lower().replace("-", " ")
+
+
+def _one_of(words: Iterable[str]) -> str:
+    """A pattern of words without accents, whatever stands between the words of one."""
+    return any_of(map(_plainly, words)).replace("\\ ", r"[\s-]")
+
+
+def _by_words(table: dict[_Key, str]) -> dict[str, _Key]:
+    return {_plainly(word): key for key, words in table.items() for word in words.split("|")}
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text to be read: `low` is in small plain letters, `cased` as it is; a place in one is that in the other."""
+
+    low: str
+    cased: str
+
+    def value(self, start: int, end: int, *readings: Reading) -> Value:
+        """Without the point that ends a sentence behind "p.m."."""
+        if self.low[end - 1] == "." and self.cased[end + 1 : end + 2].isupper():
+            end -= 1
+        return Value(start, end, self.cased[start:end], readings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in a text: where it stands, what it may be, how many digits stand behind its point.
+
+    `form` tells how it is written. An article ("an hour", "half a litre") is a number before a unit alone.
+    """
+
+    start: int
+    end: int
+    amounts: tuple[Fraction, ...]
+    form: Literal["digits", "words", "ordinal", "article"]
+    decimals: int = 0
+    padded: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Of what may be an hour or a day of a month; -1 for what can be none."""
+        is_whole = self.amounts[0].denominator == 1 and not self.decimals and self.form != "article"
+        return int(self.amounts[0]) if is_whole and len(self.amounts) == 1 else -1
+
+
+_AND_A_HALF = r"\s(?:and\sa\shalf|et\sdemie?|y\smedi[ao])(?!\w)"
+_PARTS = _by_words(_PARTS_OF_ONE)
+_ARTICLES = frozenset(_PARTS_OF_ONE[Fraction(1)].split("|"))
+
+
+@cache
+def _numbers_pattern() -> re.Pattern[str]:
+    return re.compile(
+        r"(?<![\w.,:/@#+-])(?:(?P<digits>(?>\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*))"
+        r"(?P<part>[\u00bd\u00bc\u00be])?(?:,-(?!\d))?(?![/:-]\d)"
+        rf"(?:\s?(?P<scale>{_one_of(_BEHIND_DIGITS)})(?!\w)(?:\.(?=\s?[€$£e]))?)?(?P<suffix>(?:st|nd|rd|th)(?!\w))?"
+        rf"|(?:(?P<some>{_one_of(_PARTS.keys() - _ARTICLES)})|(?P<words>{number_words()})"
+        rf"|(?P<ordinal>{_one_of((*_ORDINALS, *_FIRST))})|(?P<article>{_one_of(_ARTICLES)}))(?!\w))"
+        r"(?P<half>\sand\sa\shalf(?!\w))?"
+    )
+
+
+def _numbers(text: _Text) -> Iterator[_Number]:
+    for found in _numbers_pattern().finditer(text.low):
+        half = Fraction(1, 2) if found["half"] else Fraction(0)
+        if found["digits"]:
+            read, decimals = amounts(found["digits"])
+            more, times = half + _PARTS.get(found["part"], 0), _BEHIND_DIGITS.get(found["scale"], 1)
+            form: Literal["digits", "ordinal"] = "ordinal" if found["suffix"] else "digits"
+            is_padded = found["digits"][0] == "0" and found["digits"][1:2].isdecimal()
+            if read:
+                given = tuple((amount + more) * times for amount in read)
+                yield _Number(*found.span(), given, form, decimals if times == 1 else 0, is_padded)
+        elif found["words"]:
+            if not text.cased[slice(*found.span("words"))].isupper():  # DOS
+                yield _Number(*found.span(), (number_of(found["words"]) + half,), "words")
+        elif found["ordinal"]:
+            place = _ORDINALS.index(found["ordinal"]) if found["ordinal"] in _ORDINALS else 0
+            yield _Number(*found.span(), (Fraction(place + 1),), "ordinal")
+        else:
+            amount = _PARTS[_plainly(found["some"] or found["article"])] + half
+            yield _Number(*found.span(), (amount,), "words" if amount > _MOST_OF_ARTICLES else "article")
+
+
+# --- times of the day and days --------------------------------------------------------------------
+
+
+@cache
+def _hour_patterns() -> tuple[re.Pattern[str], ...]:
+    """Of a time with a colon or a point; of what stands behind an hour; of what stands before one."""
+    tail = (
+        r"(?:[\s,]{0,2}(?:(?P<half>[ap])\.?\s?m(?!\w|\s\w+(?:tag|woch|abend|morgen)\b)(?:\.(?=,|\s[a-z]))?|"
+        rf"(?P<part>{_one_of(_PART_OF_DAY)})(?!\w)))?"
+    )
+    colon = (
+        r"(?<![\w:.,/])(?P<hour>\d{1,2})(?P<mark>[:.])(?P<minute>[0-5]\d)(?!\d|[:.,]\d)(?P<unit>\s?(?:uhr|h)(?!\w))?"
+    )
+    behind = (
+        r"(?:\s?(?P<unit>uhr(?!\w)|heures?(?!\w)|o'?\s?clock(?!\w)|h(?![^\W\d]))"
+        r"(?:\s?(?P<minute>[0-5]\d)(?!\w|[:.,/]\d|\s?min))?)?"
+        rf"(?:\s(?P<more>{_one_of(_BEHIND_HOUR)})(?!\w))?"
+    )
+    phrases = _one_of(_BEFORE_HOUR.keys() - {"half"})
+    minutes = r"(?P<minutes>\d\d?)(?:\sminutes?\s(?P<to>to)|(?:\sminutes?)?\spast)"
+    before = rf"(?<!\w)(?:(?P<phrase>{phrases}|(?<=at\s)half)|{minutes})\s\Z"
+    return tuple(map(re.compile, (colon + tail, behind + tail, before)))
+
+
+_PART_OF_DAY = _by_words(_PARTS_OF_DAY)
+_MINUTES = {_plainly(words): minutes for words, minutes in (*_BEFORE_HOUR.items(), *_BEHIND_HOUR.items())}
+_AT, _AT_SPANISH = re.compile(r"(?<!\w)(?:at|um)\s\Z"), re.compile(r"(?<!\w)las?\s\Z")
+_NO_NOUN = re.compile(
+    r"\W*\Z|[.,;:!?)]|\s(?:on|every|each|in|for|today|tomorrow|tonight|and|or|to|till|until|because|since|so|as|now|from"
+    r"|instead|sharp|im|bis|und)\b"
+)
+
+
+def _clocks(text: _Text) -> Iterator[Value]:
+    """Times of the day with their minutes."""
+    for found in _hour_patterns()[0].finditer(text.low):
+        hour = int(found["hour"])
+        told = _OF_24 if found["hour"][0] == "0" or hour == _NOON else _PERHAPS_24  # nobody writes 00:00 as 12:00
+        is_told = found["mark"] == ":" or found["unit"] or found["half"] or found["part"]
+        if is_told and (time := _time(hour, int(found["minute"]), found, told)):
+            yield text.value(*found.span(), time)
+
+
+def _clock(text: _Text, number: _Number) -> Value | None:
+    """A time of the day of which the hour is this number."""
+    hour, start = number.whole, number.start
+    found = _hour_patterns()[1].match(text.low, number.end)
+    if not 0 <= hour <= _HOURS or number.form == "ordinal" or found is None:
+        return None
+    unit = found["unit"] or ""
+    phrase = _hour_patterns()[2].search(text.low, max(0, start - _LOOKED_BACK), start)
+    is_told = phrase or found["half"] or found["part"] or (unit and (unit[0] != "h" or hour < _HOURS))
+    is_bare = (
+        found.end() == number.end
+        and _AT.search(text.low, max(0, start - 3), start)
+        and _NO_NOUN.match(text.low, number.end)
+    )
+    if not (is_told or is_bare or _AT_SPANISH.search(text.low, max(0, start - 4), start)):
+        return None
+    minutes, is_open = int(found["minute"] or _MINUTES.get(_plainly(found["more"] or ""), 0)), number.form == "words"
+    if phrase:
+        its = _MINUTES[_plainly(phrase["phrase"])] if phrase["phrase"] else int(phrase["minutes"])
+        minutes, start, is_open = -its if phrase["to"] else its, phrase.start(), True
+    is_open = is_open or "clock" in unit or bool(found["more"])
+    time = _time(hour, minutes, found, _OF_24 if number.padded else _ANY_HALF if is_open else _PERHAPS_24)
+    readings: tuple[Reading, ...] = (time,) if time else ()
+    if unit[:1] == "h" and not (found["part"] or found["half"]):
+        readings += (Reading("s", 3600 * number.amounts[0] + 60 * minutes),)
+    if is_bare:
+        readings += _counted(text, number)
+    return text.value(start, found.end(), *readings) if time else None
+
+
+def _time(hour: int, minutes: int, found: re.Match[str], told: int) -> Reading | None:
+    """The minutes of an hour, by what stands behind it of the half or the part of the day."""
+    if hour > _HOURS:
+        return None
+    half = f"{found['half']}m" if found["half"] else _PART_OF_DAY.get(_plainly(found["part"] or ""), "")
+    if half == "night":
+        half = "pm" if _NOON / 2 <= hour < _NOON else "am"
+    if half and hour <= _NOON:
+        hour, told = hour % _NOON + (_NOON if half == "pm" else 0), _OF_12
+    elif hour > _NOON or hour == 0:
+        told = _OF_24
+    return Reading("clock", (60 * hour + minutes) % _DAY, told)
+
+
+@cache
+def _day_patterns() -> tuple[re.Pattern[str], ...]:
+    """Of days in figures, of a month's name behind a day, of one before it, and of what has a name of its own."""
+    year = r"(?P<year>(?:19|20)\d\d)(?!\d|[.,]\d)"
+    figures = (
+        r"(?<![\w./:-])(?:(?P<y>\d{4})(?P<first>[-/.])(?P<m>\d\d)(?P=first)(?P<d>\d\d)"
+        r"|(?P<one>\d\d?)(?P<mark>[./-])(?P<two>\d\d?)(?P=mark)(?P<last>\d{4}|\d\d)"
+        r"|(?P<only>\d\d?)/(?P<other>\d\d?)|(?P<ym>\d{4})-(?P<my>\d\d))(?![\w/:-]|[.,]\d)"
+        r"|(?<=\b(?:am|ab)\s)(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?!\d)"
+    )
+    behind = rf"(?:er|\.|\u00ba)?\s(?:of\s|de\s)?(?P<month>{_one_of(_MONTH_OF)})(?!\w)(?:\.?,?\s(?:del?\s)?{year})?"
+    before = rf"(?<!\w)(?P<month>{_one_of(_MONTH_OF)})\.?\s(?:the\s)?\Z"
+    named = rf"(?<!\w)(?P<name>{_one_of(_NAME)})(?!\w)(?:,?\s{year})?"
+    return tuple(map(re.compile, (figures, behind, before, named, rf",?\s{year}")))
+
+
+_MONTH_OF = {_plainly(word): number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
+_NAME = _by_words(_NAMED)
+
+
+def _days(text: _Text) -> Iterator[Value]:
+    """Days and months in figures, and what has a name. Of 01/03 either may be the month."""
+    for found in _day_patterns()[0].finditer(text.low):
+        year = found["y"] or found["last"] or found["ym"] or "0"
+        more = int(year) + (2000 if len(year) == len("26") else 0)
+        day = int(found["d"] or found["one"] or found["only"] or found["day"] or 0)
+        month = int(found["m"] or found["two"] or found["other"] or found["month"] or found["my"])
+        orders = [(day, month), (month, day)] if found["mark"] in {"/", "-"} or found["only"] else [(day, month)]
+        readings = [_day(*order, more) for order in orders]
+        if found["my"] and 0 < month <= _MOST_MONTHS:
+            readings = [Reading("month of", month, more)]
+        if readings := [each for each in readings if each.much]:
+            yield text.value(*found.span(), *readings)
+    for found in _day_patterns()[3].finditer(text.low):
+        named = _NAME[_plainly(found["name"])]
+        if named.kind == "day":
+            yield text.value(*found.span(), named._replace(more=int(found["year"] or 0)))
+        else:
+            yield text.value(*found.span("name"), named)
+
+
+def _day(day: int, month: int, year: int) -> Reading:
+    """A day; of what is none nothing is much."""
+    is_day = 0 < day <= _MOST_DAYS and 0 < month <= _MOST_MONTHS
+    return Reading("day", 100 * month + day if is_day else 0, year)
+
+
+def _date(text: _Text, number: _Number) -> Value | None:
+    """A day of a month with a name, before or behind it; or a month of a year."""
+    _, behind, before, _, year_behind = _day_patterns()
+    start, end, whole, year = number.start, number.end, number.whole, ""
+    found = behind.match(text.low, end) if 0 < whole <= _MOST_DAYS else None
+    if found:
+        year, end = found["year"] or "", found.end()
+        start -= 4 * text.low.endswith("the ", 0, start)
+    elif found := before.search(text.low, max(0, start - _LOOKED_BACK), start):
+        start, its_year = found.start(), year_behind.match(text.low, end)
+        year, end = (its_year["year"], its_year.end()) if its_year else (year, end)
+    if not found or not (text.cased[found.start("month")].isupper() or found["month"] not in _MONTHS_OR_WORDS):
+        return None
+    month = _MONTH_OF[found["month"]]
+    if 1900 <= whole < 2100:  # noqa: PLR2004 - years
+        return text.value(start, number.end, Reading("month of", month, whole))
+    day = _day(whole, month, int(year or 0))
+    return text.value(start, end, day) if day.much else None
+
+
+# --- measures, sums and counts --------------------------------------------------------------------
+
+
+@cache
+def _units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
+    """Of each word the kinds that it may measure, and how much it is."""
+    units: dict[str, tuple[tuple[str, Fraction], ...]] = {}
+    for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS, re.MULTILINE):
+        for unit in found[2].split(";"):
+            factor, *words = unit.split()
+            for word in dict.fromkeys(_plainly(word.replace("_", " ")) for word in words):
+                units[word] = (*units.get(word, ()), (found[1], Fraction(factor)))
+    return units
+
+
+@cache
+def _unit_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Of a unit behind a number, and of a currency before one."""
+    behind = rf"[ -]?(?P<unit>{_one_of(_units())})(?!\w)(?P<half>{_AND_A_HALF})?"
+    return re.compile(behind), re.compile(rf"(?<![^\W\d])(?P<unit>{_one_of(_CURRENCY_FIRST.split())})\s?\Z")
+
+
+def _measure(text: _Text, number: _Number) -> Value | None:
+    """A number with its unit or currency."""
+    start, end = number.start, number.end
+    found = _unit_patterns()[0].match(text.low, end)
+    first = _unit_patterns()[1].search(text.low, max(0, start - 5), start)
+    if found and not _is_unit(text, number, found):
+        found = None
+    told = first or found
+    if number.form == "ordinal" or told is None:
+        return None
+    units, more, times = _units()[told["unit"]], Fraction(0), 1
+    if first:
+        start, times = first.start(), 10**6 if found and found.group() == "m" else 1
+        found = found if found and (times > 1 or _units()[found["unit"]] == units) else None
+    elif found and found.group() == "m":  # as of a timeout
+        units = (*units, ("s", Fraction(60)))
+    if found and found["half"]:
+        more = Fraction(1, 2)
+    readings = (Reading(kind, (amount + more) * times * of) for kind, of in units for amount in number.amounts)
+    return text.value(start, found.end() if found else end, *readings)
+
+
+def _is_unit(text: _Text, number: _Number, found: re.Match[str]) -> bool:
+    """Not "a second office", "an m", "5 M"."""
+    if number.form == "article" and (len(found["unit"]) < len("day") or found["unit"] in {"second", "times", "mal"}):
+        return False
+    return text.cased[slice(*found.span("unit"))] not in {"M", "T", "G", "S", "D", "H"}
+
+
+def _count(text: _Text, number: _Number) -> Value | None:
+    """A number alone: how many there are, or the number that something has."""
+    readings = _counted(text, number)
+    return text.value(number.start, number.end, *readings) if readings else None
+
+
+_WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_][\w-]*)\.?\s(?:no\.\s|#)?\Z")
+_NOUN_BEHIND = re.compile(r"[\s-](?!of\b)\w")
+
+
+def _counted(text: _Text, number: _Number) -> tuple[Reading, ...]:
+    if number.form == "ordinal":
+        return (Reading("ordinal", number.amounts[0]),)
+    is_in_a_word = text.low[number.end : number.end + 1].isalnum()
+    if number.form == "article" or number.padded or is_in_a_word:
+        return ()
+    found = _WORD_BEFORE.search(text.cased, max(0, number.start - _LOOKED_BACK), number.start)
+    word = _plainly(found["word"]) if found else ""
+    if found and (word in _LABELS or (found["word"][0].isupper() and _is_inside(text.cased[: found.start()]))):
+        return tuple(Reading(f"number of {word}", each, number.decimals) for each in number.amounts)
+    is_one = number.form == "words" and number.whole == 1
+    if is_one and (word in _NO_COUNT or not _NOUN_BEHIND.match(text.low, number.end)):
+        return ()
+    return tuple(Reading("count", each, number.decimals) for each in number.amounts)
+
+
+def _is_inside(before: str) -> bool:
+    """Whether a sentence has begun before."""
+    before = before.rstrip(" *_-#>")
+    return bool(before) and before[-1] not in ".!?:\n"
+
+
+# --- the values of a text -------------------------------------------------------------------------
+
+
+_FIGURE = re.compile(r"[\d\u00bd\u00bc\u00be]|halb|und\w*zig|hundert|tausend")
+
+
+@cache
+def _telling() -> frozenset[str]:
+    """Words of which one is in every text that has a value without a figure."""
+    keys = (*_units(), *_ORDINALS, *_FIRST, *_NAME, *NUMBER_WORDS, *SCALES, "half")
+    return frozenset(word for key in keys for word in re.split(r"[ ']", key) if len(word) > len("am"))
+
+
+_JOINED = re.compile(r"\s|\s(?:and|und|et|y)\s")
+_SUMS = frozenset({"s", "month", "g", "oz", "mm", "inch", "ml"})
+
+
+@lru_cache(2048)  # one text is compared with many
+def _values(text: str) -> tuple[Value, ...]:
+    plain = text.translate(_PLAINER)
+    low = plain.lower()
+    if len(low) != len(text):
+        low = plain  # one of few letters of which the small one is two
+    if not _FIGURE.search(low) and _telling().isdisjoint(re.findall(r"[^\W\d_]+", low)):
+        return ()
+    return _summed(_read(_Text(low, text)), low, text)[:MOST]
+
+
+def _read(text: _Text) -> list[Value]:
+    found: list[Value] = []
+    for value in sorted((*_days(text), *_clocks(text)), key=lambda value: (value.start, -value.end)):
+        if not found or value.start >= found[-1].end:
+            found.append(value)
+    taken = frozenset(place for value in found for place in range(value.start, value.end))
+    read: list[Value] = []
+    for number in _numbers(text):
+        if not taken.isdisjoint(range(number.start, number.end)) or (read and number.start < read[-1].end):
+            continue
+        each = next(filter(None, (kind(text, number) for kind in (_date, _clock, _measure, _count))), None)
+        if each is not None:
+            while read and read[-1].end > each.start:
+                read.pop()
+            read.append(each)
+    return sorted((*found, *read), key=lambda value: value.start)
+
+
+def _summed(found: Sequence[Value], low: str, cased: str) -> tuple[Value, ...]:
+    """With "1 hour 30 minutes" as one value."""
+    summed: list[Value] = []
+    for value in found:
+        last = summed[-1] if summed else value
+        more = tuple(
+            Reading(one.kind, one.much + other.much)
+            for one in last.readings
+            for other in value.readings
+            if one.kind == other.kind and one.kind in _SUMS and other.much < one.much
+        )
+        if more and _JOINED.fullmatch(low, last.end, value.start):
+            summed[-1] = Value(last.start, value.end, cased[last.start : value.end], more)
+        else:
+            summed.append(value)
+    return tuple(summed)
