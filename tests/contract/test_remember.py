@@ -639,6 +639,48 @@ async def test_what_was_replaced_before_keeps_its_first_successor_and_the_answer
     assert any(old["id"] in notice for notice in third["notices"])
 
 
+@pytest.mark.parametrize("again", [False, True])
+async def test_what_was_replaced_by_a_note_that_is_gone_can_be_replaced_anew(agent: Agent, again: bool) -> None:
+    old = (await agent.remember("The fee is 40 euros."))["id"]
+    gone = (await agent.remember("The fee is 44 euros.", supersedes=[old]))["id"]
+    agent.file_of(gone).unlink()
+    if again:
+        await agent.remember("The fee is 50 euros.")
+    node = await agent.node(old)
+    assert (node["outdated"], node["superseded_by"]) == (True, None)
+    assert f"It was superseded by {gone}, which is gone." in node["notices"]
+    assert "what replaced it is gone" in node.text
+    shown = await agent.recall("what is the fee? It is 40 euros.", include_outdated=True)
+    assert (old in shown.found, gone in shown.text, "OUTDATED" in shown.text) == (True, False, True)
+    new = await agent.remember("The fee is 50 euros.", supersedes=[old])
+    assert f"{old} was superseded by {gone}, which is gone: now by this one." in new["notices"]
+    assert (await agent.node(old))["superseded_by"] == new["id"]
+    after = await agent.recall("what is the fee?", include_outdated=True)
+    assert (after["tensions"], gone in after.text) == ([], False)
+
+
+async def test_a_successor_that_was_merged_into_another_note_is_not_gone(agent: Agent) -> None:
+    old = (await agent.remember("The fee is 40 euros."))["id"]
+    gone = (await agent.remember("The fee is 44 euros.", supersedes=[old]))["id"]
+    agent.file_of(gone).unlink()
+    note = f'---\nid: "mem_01aaaaaaaaaaaaaa"\nmerged: ["{gone}"]\n---\nThe fee is 44 euros, from May on.\n'
+    agent.write_by_hand("harbour/fee.md", note)
+    third = await agent.remember("The fee is 50 euros.", supersedes=[old])
+    assert f"{old} was already superseded by {gone}; that was left as it is." in third["notices"]
+    assert (await agent.node(old))["superseded_by"] == gone
+
+
+@pytest.mark.files("a file that cannot be read")
+async def test_a_successor_in_quarantine_is_not_gone(agent: Agent) -> None:
+    old = (await agent.remember("The fee is 40 euros."))["id"]
+    new = (await agent.remember("The fee is 44 euros.", supersedes=[old]))["id"]
+    with agent.file_of(new).open("ab") as file:
+        file.write(b"\xff")
+    third = await agent.remember("The fee is 50 euros.", supersedes=[old])
+    assert f"{old} was already superseded by {new}; that was left as it is." in third["notices"]
+    assert (await agent.node(old))["superseded_by"] == new
+
+
 @pytest.mark.parametrize("unknown", [UNKNOWN, "*", "%", "", "../x"])
 async def test_an_unknown_id_among_the_superseded_stores_nothing_at_all(agent: Agent, unknown: str) -> None:
     old = await agent.remember("The crane lifts forty tonnes.")

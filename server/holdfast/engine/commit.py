@@ -303,3 +303,14 @@ def self_change(now: str) -> Change:
         source="holdfast", about_self=True,
     )  # fmt: skip
     return Change(None, note)
+
+
+def superseded(old: Stored, note: Note, now: str) -> Change:
+    """The old note, closed by the new one; it was true until the new one's time."""
+    closed = replace(
+        old.note,
+        superseded_by=note.id,
+        valid_until=old.note.valid_until or note.event_time or now,
+        updated=max(now, old.note.created),  # the clock may have gone back
+    )
+    return Change(old, closed)

@@ -246,6 +246,18 @@ def links_of(connection: sqlite3.Connection, ids: Sequence[str]) -> list[LinkRow
     return [LinkRow(*_unharmed(row)) for row in rows]
 
 
+def lost_successors(connection: sqlite3.Connection, ids: Sequence[str]) -> set[str]:
+    """Those of these notes that were superseded by what is no note any more, nor was merged into one."""
+    rows = connection.execute(
+        "SELECT n.id FROM json_each(?) w JOIN notes n ON n.id = w.value "  # noqa: S608 - own clause
+        "WHERE n.superseded_by IS NOT NULL "
+        f"AND NOT EXISTS (SELECT 1 FROM notes m WHERE m.id = {meant('n.superseded_by')}) "
+        "AND NOT EXISTS (SELECT 1 FROM files f WHERE f.note = n.superseded_by)",  # in quarantine
+        (json.dumps(list(ids)),),
+    )
+    return {note for (note,) in rows}
+
+
 def evolved(connection: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of these notes of which the first evolved from the second, or superseded it."""
     merged = aliases_of(connection, ids)

@@ -21,6 +21,7 @@ from holdfast.index.rows import (
     is_stale,
     judged_apart,
     links_of,
+    lost_successors,
     note_rows,
     problems,
     readings_of,
@@ -138,6 +139,7 @@ class IndexView:
     firmest_beliefs = _asked(queries.firmest_beliefs)
     with_history = _asked(queries.with_history)
     successors = _asked(queries.successors)
+    lost_successors = _asked(lost_successors)
     evolved = _asked(evolved)
     count_notes = _asked(queries.count_notes)
     usage = _asked(queries.usage)

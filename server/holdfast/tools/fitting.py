@@ -110,12 +110,16 @@ def cuts(shown: Passage, terms: Sequence[str], most: int) -> Iterator[Passage]:
 
 
 def retired_line(note: Note) -> str:
-    """Since when a note is out of date, why, and which note holds now; empty for a current one."""
+    """Since when a note is out of date, why, and which note holds now; empty for a current one.
+
+    An empty `superseded_by` stands for a note that is gone.
+    """
     if not note.is_outdated:
         return ""
     since = f" since {note.valid_until[:10]}" if note.valid_until else ""
     because = f": {short(note.outdated_reason, LINE_TOKENS * 2)}" if note.outdated_reason else ""
-    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else ""
+    gone = "; what replaced it is gone" if note.superseded_by is not None else ""
+    now = f"; now: {on_one_line(note.superseded_by, 64)}" if note.superseded_by else gone
     return f"OUTDATED{since}{because}{now}"
 
 

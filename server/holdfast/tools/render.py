@@ -480,7 +480,7 @@ def node(found: Node) -> Rendered:
         "valid_until": note.valid_until,
         "outdated": note.is_outdated,
         "outdated_reason": _text(note.outdated_reason),
-        "superseded_by": _text(note.superseded_by),
+        "superseded_by": _text(note.superseded_by or None),
         **shown,
         "source": beginning(note.source, LONGEST_TEXT),
         "path": beginning(f"memories/{found.path}", LONGEST_TEXT),

@@ -85,6 +85,11 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
         MemoryNotFoundError, AmbiguousIdError, QuarantinedError: there is no such note to show.
     """
     found = await resolve(ports.index, node_id)
+    notices, successor = _notices(ports, found.note.id, node_id), found.note.superseded_by
+    lost = await ports.index.read(lambda view: view.lost_successors([found.note.id])) if successor else ()
+    if lost:
+        notices.append(f"It was superseded by {successor}, which is gone.")
+        found = replace(found, note=replace(found.note, superseded_by=""))
     links = await ports.index.links([found.note.id])
     ends = {link.target if link.source == found.note.id else link.source for link in links}
     notes = await ports.index.notes(ends)
@@ -104,7 +109,7 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
         tuple(connections),
         tuple({note.id: note for note in current}.values())[:MOST_NEIGHBOURS],
         await ports.index.changes(found.note.id),
-        tuple(_notices(ports, found.note.id, node_id)),
+        tuple(notices),
     )
 
 

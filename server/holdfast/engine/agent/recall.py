@@ -288,7 +288,7 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
             order = believed_first([(hit.note, hit.ranked) for hit in found.hits])
             found = replace(found, hits=tuple(found.hits[place] for place in order))
         hidden, lacking = hidden_notices(view, asking, found, caller.space)
-        found = replace(found, hits=with_passages(found.hits, _looked_for(asking), budget))
+        found = _without_lost(view, replace(found, hits=with_passages(found.hits, _looked_for(asking), budget)))
         return found, [*hidden, *standing_notices(view, ports, asking.vector)], lacking
 
     found, standing, lacking = await ports.index.read(read)
@@ -310,6 +310,25 @@ async def recall(ports: Ports, caller: Caller, request: Recall, weights: Weights
     given, explained, passed = (wanted.after, wanted.before), request.explain, found.passed
     outcome = Recalled(hits, beside, pairs, budget, after, before, event, notices, listing, explained, passed, given)
     return replace(outcome, lacking=lacking)
+
+
+def _without_lost(view: IndexView, found: Answer) -> Answer:
+    """The answer without the ids of successors that are gone: none of its notes leads there."""
+    notes = [hit.note for hit in found.hits] + [item.note for item in found.related]
+    notes += [item.note for hit in found.hits for item in hit.earlier]
+    lost = view.lost_successors(replaced) if (replaced := [note.id for note in notes if note.superseded_by]) else ()
+    if not lost:
+        return found
+
+    def told(note: Note) -> Note:
+        return replace(note, superseded_by="") if note.id in lost else note
+
+    hits = (
+        replace(hit, note=told(hit.note), earlier=tuple(replace(item, note=told(item.note)) for item in hit.earlier))
+        for hit in found.hits
+    )
+    related = tuple(replace(item, note=told(item.note)) for item in found.related)
+    return replace(found, hits=tuple(hits), related=related)
 
 
 def _question_of(request: Recall) -> tuple[str, tuple[str, ...]]:

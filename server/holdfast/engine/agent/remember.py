@@ -21,6 +21,7 @@ from holdfast.engine.commit import (
     resolve,
     resolve_all,
     self_change,
+    superseded,
     when,
 )
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
@@ -53,7 +54,6 @@ from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
-from holdfast.store.stored import Stored as OnDisk
 
 ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
 CLOSE_POOL, CLOSE_TERMS = 24, 8
@@ -301,14 +301,14 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
         if note.session:
             note = replace(note, seq=place.seq + 1)
         note = replace(note, connections=_links(ports.now, note, wanted.asked, old, close, place.before))
-        retired = await _retired(ports, note, old, note.created)
+        retired, already = await _retired(ports, note, old, note.created)
         born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
         done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
-    before = (*_already(old), *_said_before(place.retired, old))
+    before = (*already, *_said_before(place.retired, old))
     notices = (*wanted.notices, *before, *otherwise, encoded.notice, unread, *core)
     shown = tuple(text for text in notices if text)
     return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)
@@ -325,7 +325,7 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
         before = await load_current(ports, place.same)
         join = joined(before.note, wanted.note, wanted.asked, ports.now, MOST_TAGS, wanted.request.confidence)
         note = replace(join.note, seq=place.seq + 1) if "session" in join.added else join.note
-        retired = await _retired(ports, note, old, ports.now)
+        retired, already = await _retired(ports, note, old, ports.now)
         changes = [*([Change(before, note)] if join.added else []), *retired]
         change = None
         if changes:
@@ -333,7 +333,7 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
     since = await _said_since(ports, note, {item.note.id for item in old})
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
-    notices = (*wanted.notices, *_joined(join), *since, *itself, *_already(old), *core)
+    notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *core)
     return await _duplicate(ports, note, change, notices)
 
 
@@ -515,21 +515,22 @@ def _is_close(candidate: RankCandidate) -> bool:
     return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
 
 
-async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: str) -> list[Change]:
-    """The notes that give way to this one, but for those that another has replaced already."""
-    current = [item for item in old if item.note.superseded_by is None]
-    return [_superseded(await load_current(ports, item), note, now) for item in current]
+async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: str) -> tuple[list[Change], list[str]]:
+    """The notes that give way to this one, and what to tell of those that another has replaced already.
 
-
-def _superseded(old: OnDisk, note: Note, now: str) -> Change:
-    """The old note, closed by the new one; it was true until the new one's time."""
-    closed = replace(
-        old.note,
-        superseded_by=note.id,
-        valid_until=old.note.valid_until or note.event_time or now,
-        updated=max(now, old.note.created),  # the clock may have gone back
-    )
-    return Change(old, closed)
+    That one stays their successor, unless it is no note any more.
+    """
+    replaced = [item.note.id for item in old if item.note.superseded_by]
+    gone = await ports.index.read(lambda view: view.lost_successors(replaced)) if replaced else ()
+    current = [item for item in old if item.note.superseded_by is None or item.note.id in gone]
+    said = [
+        f"{item.note.id} was superseded by {item.note.superseded_by}, which is gone: now by this one."
+        if item in current
+        else f"{item.note.id} was already superseded by {item.note.superseded_by}; that was left as it is."
+        for item in old
+        if item.note.superseded_by
+    ]
+    return [superseded(await load_current(ports, item), note, now) for item in current], said
 
 
 async def _linked(ports: Ports, note: Note) -> tuple[Linked, ...]:
@@ -565,14 +566,6 @@ async def _otherwise(
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
     return [otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
-
-
-def _already(old: Sequence[IndexedNote]) -> list[str]:
-    return [
-        f"{item.note.id} was already superseded by {item.note.superseded_by}; that was left as it is."
-        for item in old
-        if item.note.superseded_by
-    ]
 
 
 def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:
