@@ -328,7 +328,37 @@ async def test_what_is_quarantined_is_named_and_makes_nothing_unsafe(agent: Agen
     agent.write_by_hand("harbour/bad.md", "---\ntype: [\n---\nA buoy.\n")
     found = await check(agent)
     assert found["overall_safe"]
-    assert [problem["where"] for problem in found["details"]["problems"]] == ["harbour/bad.md"]
+    assert [problem["where"] for problem in found["details"]["problems"]] == ["memories/harbour/bad.md"]
+    assert found["details"]["summary"].startswith(
+        "Safe, with something to look at: memories/harbour/bad.md: it is quarantined: its frontmatter"
+    )
+    (recalled,) = [notice for notice in (await agent.recall("buoy"))["notices"] if "Quarantined" in notice]
+    assert "memories/harbour/bad.md" in recalled
+
+
+@pytest.mark.files("files that cannot be read are put there by hand")
+async def test_the_summary_names_the_first_of_many_problems(agent: Agent) -> None:
+    for number in range(9):
+        agent.write_by_hand(f"harbour/{number}{'x' * 150}.md", "---\ntype: [\n---\nA buoy.\n")
+    told = (await check(agent))["details"]["summary"]
+    assert [f"memories/harbour/{number}x" in told for number in range(4)] == [True, True, True, False]
+    assert told.endswith(" and 6 more.")
+    assert len(told) < 1200
+    await update(agent, current_task="t")
+    rewritten(now_file(agent))
+    told = (await check(agent))["details"]["summary"]
+    assert "now/harbour.md: it was edited" in told
+    assert "memories/harbour/0x" in told
+
+
+async def test_the_summary_names_the_first_notes_that_got_many_links_at_once(agent: Agent) -> None:
+    hubs = [(await agent.remember(text))["id"] for text in ("Cranes.", "Ferries.", "Tides.", "Piers.")]
+    for number in range(5):
+        await agent.remember(f"Something else entirely, {number}.", links=hubs)
+    told = (await check(agent))["details"]["summary"]
+    named = [hub for hub in hubs if hub in told]
+    assert f"4 notes got 5 or more links within a day: {', '.join(named)} and 1 more." in told
+    assert len(named) == 3
 
 
 @pytest.mark.files("a page is changed past all tools, which happens to files alone")
@@ -568,7 +598,10 @@ async def test_a_confidence_that_a_person_set_is_named_without_alarm_and_the_nex
     found = await check(agent)
     said = f"its confidence was edited by hand: {told}; the next belief_update goes on from there"
     assert found["details"]["problems"] == [{"where": belief_id, "what": said}]
-    assert (found["overall_safe"], found["details"]["summary"]) == (True, "Safe, with something to look at.")
+    assert (found["overall_safe"], found["details"]["summary"]) == (
+        True,
+        f"Safe, with something to look at: {belief_id}: {said}.",
+    )
     assert not BLAMING.search(json.dumps(found))
     for _ in range(2):
         await agent.omi("belief_update", **given, strength=0.5)

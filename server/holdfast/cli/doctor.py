@@ -429,7 +429,7 @@ def _files(looked: _Looked) -> Iterator[CheckResult]:
 
 def _broken(looked: _Looked) -> list[Problem]:
     """What is no page, no quarantined file, no odd place in the graph and no confidence that a person set: damage."""
-    odd = {path for path, _ in looked.quarantined} | set(looked.report.topology.warnings)
+    odd = {f"memories/{path}" for path, _ in looked.quarantined} | set(looked.report.topology.warnings)
     broken = []
     for problem in looked.report.problems:
         if problem.where in odd:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Literal, get_args
@@ -33,6 +33,7 @@ from holdfast.model.records import (
     marks_of,
     page_key,
 )
+from holdfast.model.tokens import beginning
 from holdfast.model.versions import AUTO_REASONS
 from holdfast.model.words import counted
 from holdfast.store.codec import content_hash
@@ -42,8 +43,10 @@ Scope = Literal["now", "daily", "graph", "all"]
 
 UNLOCKED_LOOKS = 2  # at a page that differs, before its lock is taken
 HELD_LOOKS = 10  # a page that others change at each of them is looked at by the next check
-NOT_WHOLE = "A note, its evidence or the index is not as it was written."
 MOST_NAMED = 50  # orphans, and cores, whose ids are told
+MOST_TOLD, PROBLEM_TOKENS = 3, 80  # of each kind in the summary, and of one problem there
+ALONE = "it has no link to any other note"
+SUDDEN = f"{CORE_LINKS} or more links to it were made within a day"
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
 
@@ -96,10 +99,10 @@ class IntegrityReport:
     def summary(self) -> str:
         """What to tell the user."""
         if self.overall_safe:
-            return "Safe." if not self.problems else "Safe, with something to look at."
-        happened = " ".join([*self._pages(), *self._links()])
+            return " ".join(["Safe, with something to look at:", *_told(self.problems)]) if self.problems else "Safe."
+        happened = " ".join([*self._pages(), *self._links(), *self._others()])
         if self._is_broken:
-            return f"Not safe. {happened or NOT_WHOLE} Nothing was repaired; let the user look at it."
+            return f"Not safe. {happened} Nothing was repaired; let the user look at it."
         return f"To confirm: {happened} Nothing was changed; ask the user whether it was meant."
 
     @property
@@ -114,8 +117,26 @@ class IntegrityReport:
     def _links(self) -> list[str]:
         """What is unusual about the links, in sentences."""
         cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
-        warnings = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day."] if cores else []
+        ids = _first(self.topology.warnings[min(orphans, MOST_NAMED) :], cores, ", ")
+        warnings = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day: {ids}."] if cores else []
         return [*warnings, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else warnings
+
+    def _others(self) -> list[str]:
+        """What else was found, in a sentence."""
+        linked = [at for at in self.problems if at.where in self.topology.warnings and at.what in (ALONE, SUDDEN)]
+        return _told([at for at in self.problems if at not in linked and not is_watched(at.where)])
+
+
+def _told(problems: Sequence[Problem]) -> list[str]:
+    """The first of some problems, in a sentence."""
+    lines = [beginning(f"{at.where}: {at.what}".rstrip("."), PROBLEM_TOKENS) for at in problems]
+    return [f"{_first(lines, len(lines), '; ')}."] if lines else []
+
+
+def _first(texts: Sequence[str], count: int, between: str) -> str:
+    """The first of `count` texts, and how many more there are."""
+    shown = texts[:MOST_TOLD]
+    return between.join(shown) + (f" and {count - len(shown):,} more" if count > len(shown) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,20 +368,16 @@ async def _graph(ports: Ports) -> _Graph:
     quarantined = (await ports.index.problems())[:MOST_NAMED]
     evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
     cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence, merged))]
-    problems = [Problem(note, "it has no link to any other note") for note in named]
-    problems += [
-        Problem(note, f"{CORE_LINKS} or more links to it were made within a day") for note in cores[:MOST_NAMED]
-    ]
+    problems = [Problem(note, ALONE) for note in named] + [Problem(note, SUDDEN) for note in cores[:MOST_NAMED]]
     broken = await _broken_files(ports, hashes)
     wrong = [Problem(end, what) for end, item in evidence.items() if (what := evidence_problem(item.note.evidence))]
     broken += wrong
     edited = _edited(evidence, {problem.where for problem in wrong})
-    problems += edited
-    problems += [Problem(path, f"it is quarantined: {reason}") for path, reason in quarantined]
+    unread = [Problem(f"memories/{path}", f"it is quarantined: {reason}") for path, reason in quarantined]
     if not sound:
         broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
     topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
-    return _Graph(topology, not broken, (*problems, *broken), edited)
+    return _Graph(topology, not broken, (*problems, *broken, *edited, *unread), edited)
 
 
 def _edited(beliefs: Mapping[str, Stored], wrong: Collection[str]) -> tuple[Problem, ...]:

@@ -437,7 +437,7 @@ def review_shape(found: Review) -> ReviewResult:
         ],
         doubted=[{"id": each, "standing": found.beliefs.get(each, "")} for each in found.doubted],
         quarantined=[
-            {"path": beginning(path, REASON_TOKENS), "reason": beginning(reason, REASON_TOKENS)}
+            {"path": beginning(f"memories/{path}", REASON_TOKENS), "reason": beginning(reason, REASON_TOKENS)}
             for path, reason in found.quarantined
         ],
         notes=[card(note) for note in found.notes.values()],
