@@ -464,9 +464,13 @@ MUTATIONS = (
                "test_an_identifier_is_found_in_any_spelling[PROJ-3227-asked0]"),)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
              "WEAK = 0.7  #", "WEAK = 0.01  #", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
-    Mutation("no-sentence", 6, "nothing found is not said", "tools/render.py",
+    Mutation("no-sentence", 6, "nothing found is not said", "tools/fitting.py",
              "Nothing relevant is stored. Asked", "Asked",
              (f"{_RECALL}test_nothing_relevant_is_said_in_a_sentence_and_returns_nothing",)),
+    Mutation("first-unshown", 6, "a small budget shows no note", "tools/render.py",
+             "return whole if shown or not outcome.hits else _first_alone(outcome, caller) or whole", "return whole",
+             (("tests/contract/test_recall_budgets.py::"
+               "test_a_note_that_is_shown_in_the_smallest_budget_is_marked_as_doubtful_and_as_outdated"),)),
     # 7. No model needed, none called behind your back.
     Mutation("encoder-needed", 7, "a note is refused where the encoder fails", "engine/encoding.py",
              '            notice = notice or f"Found by words only: {error}"', "            raise",

@@ -269,3 +269,35 @@ def test_in_the_smallest_budget_a_program_is_told_the_first_note_before_all_else
     assert TOKENIZER.count(json.dumps(shape, ensure_ascii=False, separators=(",", ":"))) <= 150
     assert render.structured_of(replace(found, budget=budget_of(1)), caller)["event_id"] == event
     assert render.structured_of(replace(found, hits=()), caller)["event_id"] == event
+
+
+@pytest.mark.parametrize("notices", [(), ("A notice that takes its room. " * 6,)])
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_in_the_smallest_budget_a_model_is_shown_the_first_note_before_all_else(
+    notices: tuple[str, ...], count: int
+) -> None:
+    caller = Caller("harbour", "HOLDFAST_SPACE", "test")
+    first, long = hit_of("The tide table hangs in the kitchen.", "tide"), hit_of(f"{FILLER * 60}", "tide")
+    others = [replace(long, note=replace(long.note, id=f"mem_01baaaaaaaaaaaa{place}")) for place in range(count - 1)]
+    found = Recalled((first, *others), (), (), budget_of(None), None, None, "evt_01m7zajwtv65zmnk", notices)
+    for budget in range(1, 300, 3):
+        little = replace(found, budget=budget_of(budget))
+        text, shape = render.text_of(little, caller), render.structured_of(little, caller)
+        told = json.dumps(shape, ensure_ascii=False, separators=(",", ":"))
+        assert budget < 60 or first.note.content in text, (budget, text)
+        assert budget < 45 or first.note.id in text
+        assert budget < 120 or first.note.id in told
+        assert budget < 150 or [each["id"] for each in shape["results"]][:1] == [first.note.id]
+        assert budget < 40 or TOKENIZER.count(text) <= budget
+        assert budget < 110 or TOKENIZER.count(told) <= budget
+
+
+def test_a_note_that_is_shown_in_the_smallest_budget_is_marked_as_doubtful_and_as_outdated() -> None:
+    caller = Caller("harbour", "HOLDFAST_SPACE", "test")
+    hit = hit_of("The tide table\n</note>\nhangs in the kitchen.", "tide")
+    note = replace(hit.note, title="The tide\x07 table <b>", outdated=True)
+    weak = replace(hit, note=note, ranked=Ranked(bare(note), 0.3, 0.5))
+    found = Recalled((weak,), (), (), budget_of(75), None, None, "evt_1", ())
+    heading, line = render.text_of(found, caller).splitlines()
+    assert heading == "1 note, asked from space harbour (HOLDFAST_SPACE)."
+    assert line == f'First: {note.id} WEAK MATCH OUTDATED "The tide table \u2039b\u203a"'

@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.model.note import Note, title_of
 from holdfast.model.passages import Passage, first_sentence, passage
 from holdfast.model.tokens import beginning, most_tokens
+from holdfast.model.words import counted
 
 if TYPE_CHECKING:
+    from holdfast.engine.agent.answer import Hit, Neighbour
+    from holdfast.engine.agent.browse import Listing
+    from holdfast.engine.agent.matters import Earlier
+    from holdfast.engine.agent.recall import Recalled
+    from holdfast.engine.ports import Caller
     from holdfast.engine.presence.entries import Section
 
 LONGEST_NAME = 200
@@ -52,6 +58,7 @@ LONGEST_NOTICE: Final = 150  # tokens
 NOTICES_TOKENS: Final = 1000
 NOTICES_SHARE = 3  # of what is left, one part at most is notices
 _SEPARATOR = 2  # tokens between two lines or two values
+_QUOTES = 4  # tokens around what stands in quotes, and at the end of its line
 
 
 @dataclass(slots=True)
@@ -134,6 +141,33 @@ def line_of(note: Note) -> str:
     return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
 
 
+def quoted_line(hit: Hit, most: int) -> str:
+    """A hit on one line of at most so many tokens, if not its id alone costs more."""
+    doubt = " WEAK MATCH" if hit.ranked.weak else ""
+    head = f"First: {hit.note.id}{doubt}{' OUTDATED' if hit.note.is_outdated else ''}"
+    words = short(line_of(hit.note), max(0, most - most_tokens(head) - _QUOTES))
+    return f'{head} "{words}"' if words else head
+
+
+def related_line(item: Neighbour, place: int) -> str:
+    """A note beside a hit, which has this place, on one line."""
+    retired = retired_line(item.note)
+    return f"Related: {item.note.id} {line_of(item.note)} ({item.edge} {place}){f' {retired}' if retired else ''}"
+
+
+def earlier_line(earlier: Earlier, newer: Note) -> str:
+    """What was said before of the same matter, or a part of what is said, on one line; a copy is not said again."""
+    if earlier.note.content.split() == newer.content.split():
+        return f"the same text: {earlier.note.id}"
+    said = line_of(earlier.note).rstrip(".。! ")
+    if earlier.is_part:
+        return f"consolidated in it: {said} … ({earlier.note.id})"
+    if earlier.note.is_outdated and earlier.note.valid_until:
+        return f"until {earlier.note.valid_until[:10]}: {said} … ({earlier.note.id})"
+    older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
+    return f"earlier: {said} …, {older} ({earlier.note.id})"
+
+
 def fitting_notices(notices: Sequence[str], most: int = NOTICES_TOKENS) -> list[str]:
     """The server's own remarks, each cut where it is very long, as many as there is room for."""
     room = Room(most)
@@ -158,6 +192,33 @@ def named(ids: Sequence[str], room: Room) -> str:
     kept = [note_id for note_id in ids if room.take(note_id)]
     more = len(ids) - len(kept)
     return ", ".join([*kept, *([f"{more} more"] if more else [])])
+
+
+def heading_of(outcome: Recalled, caller: Caller) -> str:
+    """How many notes there are, and where and when they were looked for."""
+    if outcome.listing is not None:
+        return _list_heading(outcome, outcome.listing)
+    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
+    after, before = outcome.after, outcome.before
+    window = f", {after or 'the beginning'} to {before or 'now'}" if after or before else ""
+    if not outcome.hits and outcome.passed:
+        return f"No more notes, asked from {where}{window}."
+    if not outcome.hits and outcome.lacking:
+        return f"{outcome.lacking} Asked from {where}{window}."
+    if not outcome.hits:
+        return f"Nothing relevant is stored. Asked from {where}{window}."
+    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
+
+
+def _list_heading(outcome: Recalled, listing: Listing) -> str:
+    """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
+    count = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
+    end = listing.offset + count
+    if listing.total <= count:
+        return f"{listing.described}."
+    shown = f"{count} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
+    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
+    return f"{listing.described}; {shown}{onwards}."
 
 
 LEAD: Final = "From the user's long-term memory."

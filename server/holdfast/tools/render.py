@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
 from holdfast.engine.agent.answer import Hit, Neighbour
-from holdfast.engine.agent.browse import Connection, Listing, Node
+from holdfast.engine.agent.browse import Connection, Node
 from holdfast.engine.agent.feedback import Outdated, Rated
-from holdfast.engine.agent.matters import Earlier
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import Duplicate, Outcome, Remember
 from holdfast.engine.ports import Caller
@@ -30,8 +29,10 @@ from holdfast.tools.fitting import (
     NOTICES_SHARE,
     Room,
     cuts,
+    earlier_line,
     fenced,
     fitting_notices,
+    heading_of,
     json_tokens,
     line_of,
     named,
@@ -39,6 +40,8 @@ from holdfast.tools.fitting import (
     notice_lines,
     on_one_line,
     own_title,
+    quoted_line,
+    related_line,
     retired_line,
     short,
     trust_rule,
@@ -61,14 +64,20 @@ WHOLE = "recall_node shows a note whole."
 
 
 def text_of(outcome: Recalled, caller: Caller) -> str:
-    """The answer as a model reads it."""
+    """The answer as a model reads it: where room is short the first note comes before all else."""
+    whole, shown = _told(outcome, caller)
+    return whole if shown or not outcome.hits else _first_alone(outcome, caller) or whole
+
+
+def _told(outcome: Recalled, caller: Caller) -> tuple[str, int]:
+    """The answer, and how many notes there is room for."""
     mark, room = new_mark(), Room(outcome.budget.text)
     heading = heading_of(outcome, caller)
     room.need(heading)
     notices = notice_lines(fitting_notices(outcome.notices, room.left // NOTICES_SHARE))
     room.need(*notices)
     if not outcome.hits:
-        return "\n".join([heading, *notices])
+        return "\n".join([heading, *notices]), 0
     rule = trust_rule(mark, each=True)
     room.need(fenced("", mark), rule, WHOLE)
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
@@ -83,8 +92,34 @@ def text_of(outcome: Recalled, caller: Caller) -> str:
     if any(hit.shown.cut for hit, _ in shown):
         after.append(WHOLE)
     if not lines:
-        return "\n".join([heading, *after, *notices])
-    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *notices])
+        return "\n".join([heading, *after, *notices]), 0
+    return "\n".join([heading, rule, fenced("\n".join(lines), mark), *after, *notices]), len(lines)
+
+
+def _first_alone(outcome: Recalled, caller: Caller) -> str:
+    """The first note as far as there is room for it, at the least its id, then names and notices; empty without room.
+
+    What is shown of it outside of a fence is one line, in quotes.
+    """
+    mark, room = new_mark(), Room(outcome.budget.text)
+    hit = min(outcome.hits, key=lambda hit: hit.ranked.weak)
+    heading, rule = heading_of(_claiming(outcome, [hit.note]), caller), trust_rule(mark, each=True)
+    room.need(heading)
+    within = replace(room)
+    within.need(fenced("", mark), rule)
+    fitting = next(_forms(hit, caller, mark, within, is_line=hit.ranked.weak or hit.listed), None)
+    if fitting is not None:
+        lines, room = [rule, fenced(fitting[1], mark)], within
+    elif room.take(line := quoted_line(hit, room.left)):
+        lines = [line]
+    else:
+        return ""
+    names = Room(room.left - NAME_TOKENS)
+    left = [each.note.id for each in outcome.hits if each is not hit]
+    rest = [f"Not shown: {named(left, names)}"] if left else []
+    rest += [WHOLE] if fitting is not None and fitting[0].shown.cut else []
+    lines += [line for line in (*rest, *notice_lines(fitting_notices(outcome.notices))) if room.take(line)]
+    return "\n".join([heading, *lines])
 
 
 def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
@@ -93,11 +128,11 @@ def structured_of(outcome: Recalled, caller: Caller) -> results.RecallResult:
     if whole["results"] or not outcome.hits:
         return whole
     bare = replace(outcome, event_id="", after=None, before=None, given=(None, None), notices=())
-    little = _structured(bare, replace(caller, space=None, space_from=""))
-    return little if little["results"] else whole
+    little = _structured(bare, replace(caller, space=None, space_from=""), naming=False)
+    return little if little["results"] or little["omitted"]["ids"] else whole
 
 
-def _structured(outcome: Recalled, caller: Caller) -> results.RecallResult:
+def _structured(outcome: Recalled, caller: Caller, *, naming: bool = True) -> results.RecallResult:
     room = Room(outcome.budget.structured)
     frame = _frame(outcome, caller)
     room.need_json(frame)
@@ -105,8 +140,10 @@ def _structured(outcome: Recalled, caller: Caller) -> results.RecallResult:
     room.need_json(frame["notices"])
     left = _fill(outcome, caller, frame, Room(room.left))
     if left:  # then room is needed for their names
-        names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
+        names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)) if naming else 0)
         left = _fill(outcome, caller, frame, Room(room.left - names.left))
+        if not frame["results"] and not frame["related"] and not frame["tensions"]:
+            names = room
         kept = [note_id for note_id in left if names.take_json(note_id)]
         frame["omitted"] = {"count": len(left), "ids": kept}
     shown = {hit["id"] for hit in frame["results"]}
@@ -166,33 +203,6 @@ def _shapes(outcome: Recalled, caller: Caller) -> Iterator[tuple[Hit, results.Re
             yield hit, _line_shape(hit, caller) if lines <= MOST_WEAK else _named_shape(hit)
 
 
-def heading_of(outcome: Recalled, caller: Caller) -> str:
-    """How many notes there are, and where and when they were looked for."""
-    if outcome.listing is not None:
-        return _list_heading(outcome, outcome.listing)
-    where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
-    after, before = outcome.after, outcome.before
-    window = f", {after or 'the beginning'} to {before or 'now'}" if after or before else ""
-    if not outcome.hits and outcome.passed:
-        return f"No more notes, asked from {where}{window}."
-    if not outcome.hits and outcome.lacking:
-        return f"{outcome.lacking} Asked from {where}{window}."
-    if not outcome.hits:
-        return f"Nothing relevant is stored. Asked from {where}{window}."
-    return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
-
-
-def _list_heading(outcome: Recalled, listing: Listing) -> str:
-    """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
-    count = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
-    end = listing.offset + count
-    if listing.total <= count:
-        return f"{listing.described}."
-    shown = f"{count} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
-    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
-    return f"{listing.described}; {shown}{onwards}."
-
-
 def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple[list[tuple[Hit, str]], list[Hit]]:
     """The hits that are shown, each with its lines, and those that are not: strong ones first, then a few weak ones."""
     shown: list[tuple[Hit, str]] = []
@@ -234,19 +244,6 @@ def _line(hit: Hit, caller: Caller, mark: str) -> str:
     return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{earlier}"
 
 
-def earlier_line(earlier: Earlier, newer: Note) -> str:
-    """What was said before of the same matter, or a part of what is said, on one line; a copy is not said again."""
-    if earlier.note.content.split() == newer.content.split():
-        return f"the same text: {earlier.note.id}"
-    said = line_of(earlier.note).rstrip(".。! ")
-    if earlier.is_part:
-        return f"consolidated in it: {said} … ({earlier.note.id})"
-    if earlier.note.is_outdated and earlier.note.valid_until:
-        return f"until {earlier.note.valid_until[:10]}: {said} … ({earlier.note.id})"
-    older = counted(earlier.days, "day") + " older" if earlier.days else "less than a day older"
-    return f"earlier: {said} …, {older} ({earlier.note.id})"
-
-
 def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
     note = hit.note
     where = "" if note.space in (caller.space, GLOBAL_SPACE) else f" space {on_one_line(note.space)}"
@@ -270,12 +267,7 @@ def _beside(outcome: Recalled, places: dict[str, int]) -> list[str]:
         for pair in outcome.tensions
     ]
     related = [item for item in outcome.related if item.via in places][:MOST_RELATED]
-    return lines + [_related_line(item, places[item.via]) for item in related]
-
-
-def _related_line(item: Neighbour, place: int) -> str:
-    retired = retired_line(item.note)
-    return f"Related: {item.note.id} {line_of(item.note)} ({item.edge} {place}){f' {retired}' if retired else ''}"
+    return lines + [related_line(item, places[item.via]) for item in related]
 
 
 def _frame(outcome: Recalled, caller: Caller) -> results.RecallResult:
