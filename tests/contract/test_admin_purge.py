@@ -105,6 +105,16 @@ async def test_a_deleted_note_can_be_purged_from_the_trash(admin: Admin) -> None
     assert "MemoryNotFoundError" in await admin.refused("admin_restore_memory", node_id=note)
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_of_a_purged_note_it_is_not_said_what_became_of_it(admin: Admin, deleted: bool) -> None:
+    note = await admin.remember("The zanzibar crane.")
+    if deleted:
+        await admin.confirmed("admin_delete_memory", node_id=note)
+        assert "names no note any more: it was deleted at" in await admin.refused("recall_node", node_id=note)
+    await admin.confirmed("admin_purge", node_id=note)
+    assert "node_id names no note. Find it with recall." in await admin.refused("recall_node", node_id=note)
+
+
 async def test_a_merged_note_is_purged_alone_and_the_answer_names_the_one_that_has_its_words(admin: Admin) -> None:
     note, ferry = await admin.remember("The zanzibar crane."), await admin.remember(FERRY)
     await admin.call("run_maintenance", results={"merges": [{"keep_id": ferry, "discard_id": note}]})

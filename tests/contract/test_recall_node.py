@@ -189,3 +189,24 @@ async def test_it_changes_no_file_of_a_note(agent: Agent) -> None:
     await agent.node(stored["id"])
     await agent.node(SELF)
     assert agent.notes_on_disk() == before
+
+
+@pytest.mark.files("a file that is deleted by hand")
+async def test_of_a_note_whose_file_was_deleted_by_hand_it_is_said_that_there_was_one(agent: Agent) -> None:
+    note = (await agent.remember("The crane lifts forty tonnes."))["id"]
+    agent.file_of(note).unlink()
+    for tool, given in (("recall_node", {"node_id": note}), ("remember", {"content": "x", "supersedes": [note]})):
+        told = await agent.refused(tool, **given)
+        assert "names no note any more: its file was removed outside of the tools, after 20" in told
+        assert "(remember)" in told
+    assert "node_id names no note. Find it with recall." in await agent.refused(
+        "recall_node", node_id="mem_7zzzzzzzzzzzzzzz"
+    )
+
+
+async def test_of_a_note_that_was_taken_back_it_is_said_when_and_how(agent: Agent) -> None:
+    stored = await agent.remember("The crane lifts forty tonnes.")
+    await agent.call("mark_outdated", undo=stored["change_id"])
+    told = await agent.refused("recall_node", node_id=stored["id"])
+    assert "node_id names no note any more: it was deleted at 20" in told
+    assert "(undo)" in told

@@ -165,7 +165,7 @@ async def resolve(index: NoteIndex, given: str, *, what: str = "node_id") -> Ind
     found = await index.matching(given, _SHOWN + 1)
     if not found:
         await _tell_quarantine(index, given)
-        raise MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
+        raise await _not_found(index, given, what)
     if len(found) > 1:
         shown = "; ".join(f"{note_id} ({title_of(title)})" for note_id, title in found[:_SHOWN])
         more = " and more" if len(found) > _SHOWN else ""
@@ -192,6 +192,23 @@ async def _tell_quarantine(index: NoteIndex, given: str) -> None:
                 f"This note is quarantined: {row.problem}.",
                 "Mend its file in an editor, or its row from a backup of the database; it is then found.",
             )
+
+
+async def _not_found(index: NoteIndex, given: str, what: str) -> MemoryNotFoundError:
+    """That there is no such note, and what became of one that there was."""
+    wanted = given.strip().lower()
+    last = await index.read(lambda view: view.fate(wanted)) if is_note_id(wanted) else None
+    if last is None:
+        return MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
+    op, at, is_deleted = last
+    if is_deleted:
+        return MemoryNotFoundError(
+            f"{what} names no note any more: it was deleted at {at} ({op}).", "Find others with recall."
+        )
+    return MemoryNotFoundError(
+        f"{what} names no note any more: its file was removed outside of the tools, after {at} ({op}).",
+        "Find others with recall; a backup may have it.",
+    )
 
 
 NO_DETAIL = JournalRecord()

@@ -33,7 +33,7 @@ from holdfast.index.maintenance import (
 from holdfast.index.recalls import FeedbackRow, RatedQuestion, put_feedback
 from holdfast.model.maintenance import SCOPES
 from holdfast.model.note import is_note_id, read_instant
-from holdfast.model.records import ADOPT, MAINTENANCE, NO_HASH, Baseline, JournalRecord
+from holdfast.model.records import ADOPT, MAINTENANCE, NO_HASH, PURGE, RESTORE, Baseline, JournalRecord
 
 # What a line does to a note that it concerns: it only speaks of it, or its change made, changed or deleted it.
 NAMED, MADE, CHANGED, GONE = range(4)
@@ -280,6 +280,22 @@ def deletions(connection: sqlite3.Connection, low: str, high: str) -> dict[str, 
         (low, high, GONE),
     )
     return dict(rows.fetchall())
+
+
+def fate(connection: sqlite3.Connection, note: str) -> tuple[str, str, bool] | None:
+    """The last change of a note: its verb, when it was, and whether it deleted the note.
+
+    None where there was none, and where the note was purged since, or a backup put in the place of all notes.
+    """
+    last = connection.execute(
+        "SELECT j.seq, j.op, j.at, c.became FROM concerned c JOIN journal j ON j.seq = c.seq "
+        "WHERE c.note = ? AND (c.became <> ? OR j.op = ?) AND j.op <> ? ORDER BY c.seq DESC LIMIT 1",
+        (note, NAMED, PURGE, ADOPT),
+    ).fetchone()
+    if last is None or last[1] == PURGE:
+        return None
+    restored = connection.execute("SELECT 1 FROM journal WHERE op = ? AND seq > ? LIMIT 1", (RESTORE, last[0]))
+    return (last[1], last[2], last[3] == GONE) if restored.fetchone() is None else None
 
 
 def unplaced(connection: sqlite3.Connection, notes: Collection[str]) -> set[str]:

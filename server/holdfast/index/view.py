@@ -94,6 +94,7 @@ class IndexView:
     line_of_change = _asked(journal.line_of_change)
     change_since = _asked(journal.change_since)
     deletions = _asked(journal.deletions)
+    fate = _asked(journal.fate)
     unplaced = _asked(journal.unplaced)
     batch = _asked(maintenance.batch_of)
     cursor = _asked(maintenance.cursor_of)
