@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,6 +90,25 @@ def test_a_note_goes_its_way_from_remember_to_outdated(environment: dict[str, st
     retired = told(environment, "mark_outdated", "outdated", stored["id"], "--reason", "It was taken down.")
     assert retired["change_id"]
     assert told(environment, "recall", "recall", "Where does the tide table hang?", code=1)["results"] == []
+
+
+def test_what_remember_prints_is_how_to_take_it_back(environment: dict[str, str]) -> None:
+    said = ran(environment, "remember", FACT).stdout
+    (undo,) = re.findall(r"to undo: holdfast outdated --undo (chg_\w+)", said)
+    ran(environment, "outdated", "--undo", undo)
+    assert FACT not in notes_in(environment)
+    ran(environment, "remember", FACT)
+    assert "to undo" not in ran(environment, "remember", FACT).stdout, "nothing was changed"
+
+
+def test_a_list_without_a_question_tells_how_many_there_are_and_no_relevance(environment: dict[str, str]) -> None:
+    ran(environment, "remember", FACT)
+    ran(environment, "remember", "The anchor is in the shed.")
+    said = ran(environment, "recall", "").stdout
+    assert said.startswith("2 notes\n")
+    assert (said.count(", listed"), "relevance" in said) == (2, False)
+    assert ran(environment, "recall", "", "--limit", "1").stdout.startswith("2 notes, 1 of them here\n")
+    assert "relevance" in ran(environment, "recall", "tide table").stdout
 
 
 def test_what_the_command_line_stores_a_running_server_finds_and_the_other_way(environment: dict[str, str]) -> None:

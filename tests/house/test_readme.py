@@ -127,11 +127,11 @@ def test_the_session_is_a_real_one(tmp_path: Path) -> None:
         assert plain(said.stdout).strip() == plain(answer).strip()
 
 
-ID = re.compile(r"mem_[0-9a-z]{16}")
+ID, CHANGE = re.compile(r"mem_[0-9a-z]{16}"), re.compile(r"chg_[0-9a-z]{16}")
 
 
 def plain(text: str) -> str:
-    text = re.sub(r"(relevance 0\.\d)\d", r"\1", ID.sub("mem_", text))
+    text = re.sub(r"(relevance 0\.\d)\d", r"\1", ID.sub("mem_", CHANGE.sub("chg_", text)))
     return re.sub(r"\d{4}-\d\d-\d\d", "today", text)
 
 

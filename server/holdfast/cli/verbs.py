@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -112,20 +112,23 @@ def remembered(screen: Screen, shape: Shape) -> None:
         screen.say(f"  linked: {link['type']} {link['id']} {clean(link['title'])}")
     for near in shape["similar"]:
         screen.say(f"  says nearly the same: {near['id']} {clean(near['title'])}")
+    _undo(screen, shape)
     _notices(screen, shape["notices"])
 
 
-def recalled(screen: Screen, shape: Shape, *, passed: int = 0, lacking: str = "") -> None:
+def recalled(screen: Screen, shape: Shape, *, passed: int = 0, lacking: str = "", listed: Collection[str] = ()) -> None:
     window = shape["read_as"]
     if window["after"] or window["before"]:
         span = f"asked for {window['after'] or 'the beginning'} to {window['before'] or 'now'}"
         screen.say(screen.paint(span, "dim"))
     if shape["total"] is not None:
-        screen.say(screen.paint(f"{counted(shape['total'], 'note')}, {len(shape['results'])} of them here", "dim"))
+        here = len(shape["results"])
+        some = f", {here} of them here" if here < shape["total"] else ""
+        screen.say(screen.paint(f"{counted(shape['total'], 'note')}{some}", "dim"))
     elif not shape["results"] and not shape["omitted"]["count"] and not passed:
         screen.say(lacking or "Nothing relevant is stored.")
     for hit in shape["results"]:
-        screen.say(_heading(screen, hit))
+        screen.say(_heading(screen, hit, is_listed=hit["id"] in listed))
         screen.say(_indented(hit["content"]))
         if hit["cut"]:
             screen.say(screen.paint(f"{_INDENT}{hit['cut']:,} more characters: holdfast node {hit['id']}", "dim"))
@@ -193,11 +196,12 @@ def counts(screen: Screen, shape: Shape) -> None:
     screen.say(f"  last backup: {shape['last_backup'] or 'none'}")
 
 
-def _heading(screen: Screen, hit: Shape) -> str:
+def _heading(screen: Screen, hit: Shape, *, is_listed: bool) -> str:
     when = (hit["event_time"] or hit["created"])[:10]
     marks = (" weak match" if hit["weak"] else "") + (" outdated" if hit["outdated"] else "")
     marks += f" ({hit['belief']})" if "belief" in hit else ""
-    about = f"{hit['type']}, {hit['space']}, {when}, relevance {hit['relevance']:.2f}"
+    how = "listed" if is_listed else f"relevance {hit['relevance']:.2f}"
+    about = f"{hit['type']}, {hit['space']}, {when}, {how}"
     return (
         f"{screen.paint(hit['id'], 'cyan')}  {screen.paint(clean(hit['title']), 'bold')}\n"
         f"{_INDENT}{screen.paint(about, 'dim')}{screen.paint(marks, 'yellow') if marks else ''}"
@@ -256,7 +260,12 @@ def run_recall(options: argparse.Namespace) -> int:
     _tell(
         options,
         render.recalled(whole, who).structured,
-        partial(recalled, passed=outcome.passed, lacking=outcome.lacking),
+        partial(
+            recalled,
+            passed=outcome.passed,
+            lacking=outcome.lacking,
+            listed={hit.note.id for hit in outcome.hits if hit.listed},
+        ),
     )
     return DONE if outcome.hits else NOTHING
 
