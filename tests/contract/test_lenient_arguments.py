@@ -183,6 +183,32 @@ async def test_what_is_no_list_is_refused(admin: Admin, tool: str, given: dict[s
     assert "InvalidArgumentError" in await admin.refused(tool, **given)
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "told"),
+    [
+        (
+            "run_maintenance",
+            {"results": '{"edges": [}'},
+            "results: the text is no valid JSON: expecting value at character 12",
+        ),
+        ("run_maintenance", {"results": "{bad json"}, "results: the text is no valid JSON: expecting property name"),
+        (
+            "recall",
+            {"query": "a", "tags": '["red"'},
+            "tags: the text is no valid JSON: expecting ',' delimiter at character 7",
+        ),
+        ("recall", {"query": "a", "tags": "[" * 100_000}, "tags: the text is JSON that is nested too deeply"),
+        ("recall", {"query": "a", "tags": '{"red": 1}'}, "tags: input should be a valid list"),
+    ],
+)
+async def test_of_a_text_that_was_to_be_json_it_is_said_where_it_breaks(
+    admin: Admin, tool: str, given: dict[str, object], told: str
+) -> None:
+    said = await admin.refused(tool, **given)
+    assert said.startswith(f"InvalidArgumentError: {told}")
+    assert not any(word in said for word in ("bad json", "edges", "red"))
+
+
 @pytest.mark.parametrize("tool", ["remember.links", "remember.supersedes", "memory_store.related_to"])
 async def test_an_invalid_id_in_a_list_is_named_by_its_place(admin: Admin, tool: str) -> None:
     good = await admin.remember("A buoy.")

@@ -8,6 +8,7 @@ handler or with malformed parameters has its line too.
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import re
 import secrets
@@ -118,8 +119,9 @@ def _sentence(cause: BaseException | None, free: AbstractSet[str]) -> InvalidArg
 
 def sentence_of(error: PydanticValidationError, free: AbstractSet[str] = frozenset()) -> str:
     """What does not fit, by its place, without its value; `free` are arguments that may be meant by an unknown one."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    wrong = list(dict.fromkeys(_one(each["type"], each["loc"], each["msg"], free) for each in found))
+    found = error.errors(include_url=False, include_context=False)
+    said = ((each, _broken_json(each["input"]) or each["msg"]) for each in found)
+    wrong = list(dict.fromkeys(_one(each["type"], each["loc"], message, free) for each, message in said))
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     return "; ".join(wrong[:_SHOWN]) + more + "."
 
@@ -134,6 +136,19 @@ def _one(kind: str, place: tuple[int | str, ...], message: str, free: AbstractSe
         inner = f": {place[-1]}" if len(place) > 1 else ""
         return f"{name}{inner} is missing"
     return f"{name}: {message[:1].lower()}{message[1:]}"
+
+
+def _broken_json(given: object) -> str:
+    """Where a text that was to be JSON breaks; empty where it does not look like any, or is sound."""
+    if not isinstance(given, str) or not given.lstrip().startswith(("{", "[")):
+        return ""
+    try:
+        json.loads(given)
+    except json.JSONDecodeError as error:
+        return f"the text is no valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1:,}"
+    except RecursionError:
+        return "the text is JSON that is nested too deeply"
+    return ""
 
 
 _LONGEST_NAME = 40
