@@ -176,8 +176,8 @@ _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or 
 )
 # What is left without an attribute: where the form in which it is told is hard to overlook, where it may be told in
 # others, and where it often is; and where nothing stands of the word for what is asked for.
-SURELY, LIKELY, UNSURELY, HEADLESS = 0.05, 0.1, 0.3, 0.1
-SHARES: Final = {"SURELY": SURELY, "LIKELY": LIKELY, "UNSURELY": UNSURELY}
+SURELY, LIKELY, RATHER, UNSURELY, HEADLESS = 0.05, 0.1, 0.12, 0.3, 0.1
+SHARES: Final = {"SURELY": SURELY, "LIKELY": LIKELY, "RATHER": RATHER, "UNSURELY": UNSURELY}
 
 Form = Literal["words", "any name", "own name", "near name", "surname", "placed", "place"]
 
@@ -340,7 +340,7 @@ def sought(query: str) -> Sought | None:
         named=tuple(named_things(question, plain)),
         attributes=attributes,
         kinds=frozenset(_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain)),
-        head=() if any(each.share < UNSURELY for each in attributes) else head_of(plain),
+        head=() if any(each.share < RATHER and each.name != "name" for each in attributes) else head_of(plain),
         question=question,
         doing=(doing["last"] or doing["verb"]) if (doing := _DOING.match(plain)) else "",
     )
@@ -355,7 +355,7 @@ def against(asked: Sought, note: Note) -> Doubt | None:
         return None
     is_dated = note.type == "event" or note.event_time is not None  # then it tells when what it says was
     content, happened = note.content, note.happened
-    text = f"{note.title}\n{_near(asked, content)}"
+    text = f"{note.own_title}\n{_near(asked, content)}"
     plain = folded(text)
     other = _another(asked, text, plain, happened, is_dated=is_dated)
     if other is not None:

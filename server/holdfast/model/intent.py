@@ -564,7 +564,9 @@ _OPEN_NOUNS = _words(
     "identity nationality hometown religion diagnosis illness limit limits value values setting settings rate "
     "frequency capacity"
 )
-_WITHIN = _words("in of for at on during since until before after by from with last this next")  # ends a head
+_WITHIN = _words(
+    "in of for at on during since until before after by from with last this next called named"
+)  # ends a head
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 _STEM = 5  # letters with which words of one family begin

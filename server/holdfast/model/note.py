@@ -246,6 +246,11 @@ class Note:
         return not self.is_outdated and (self.valid_until is None or self.valid_until > now)
 
     @property
+    def own_title(self) -> str:
+        """What it is called, where its text does not begin with that; else empty."""
+        return "" if self.title == title_of(self.content) else self.title
+
+    @property
     def happened(self) -> str:
         """When it happened: the event's time, else when it was written down."""
         return self.event_time or self.created
@@ -353,7 +358,7 @@ def are_distinct(one: Note, other: Note) -> bool:
 
 def have_two_titles(one: Note, other: Note) -> bool:
     """Whether both have a title of their own, and not the same: two files of one text, named for two persons."""
-    own = [note.title.casefold() for note in (one, other) if note.title != title_of(note.content)]
+    own = [title.casefold() for note in (one, other) if (title := note.own_title)]
     return len(set(own)) > 1
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.model.note import Note, title_of
+from holdfast.model.note import Note
 from holdfast.model.passages import Passage, first_sentence, passage
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted
@@ -132,7 +132,7 @@ def retired_line(note: Note) -> str:
 
 def own_title(note: Note) -> str:
     """A title, where the text that stands below does not begin with it."""
-    return "" if note.title == title_of(note.content) else f" {on_one_line(note.title)}"
+    return f" {on_one_line(own)}" if (own := note.own_title) else ""
 
 
 def line_of(note: Note) -> str:

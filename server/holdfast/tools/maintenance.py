@@ -16,7 +16,7 @@ from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, EdgeVerdi
 from holdfast.engine.presence.distilling import ExtractionVerdict
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
-from holdfast.model.note import Note, title_of
+from holdfast.model.note import Note
 from holdfast.model.tokens import beginning
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
@@ -285,7 +285,7 @@ def _row(text: Text, passage: str, names: Mapping[str, str], shown: set[tuple[st
 
 def _says_more(note: Note, title: str, passage: str) -> bool:
     """Whether a title is more than how the note begins."""
-    return note.title != title_of(note.content) and not passage.startswith(title)
+    return bool(note.own_title) and not passage.startswith(title)
 
 
 def _shown(item: Candidate) -> dict[str, Any]:

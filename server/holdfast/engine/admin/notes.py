@@ -282,7 +282,7 @@ def _wanted(gate: TextGate, request: Edit) -> dict[str, Any]:
 def _text(note: Note, wanted: dict[str, Any]) -> tuple[str, str]:
     """Title and content as they will be; a title that only repeats the first line follows it."""
     content = wanted.get("content", note.content)
-    title = title_of(content) if note.title == title_of(note.content) else note.title
+    title = note.own_title or title_of(content)
     return wanted.get("title", title), content
 
 
