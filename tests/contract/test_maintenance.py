@@ -362,6 +362,20 @@ async def test_what_is_said_again_later_and_merged_is_still_newer_than_what_was_
     assert (await agent.recall("who runs payroll?")).found[0] == march
 
 
+async def test_what_gives_way_is_named_where_a_whole_still_tells_it(agent: Agent) -> None:
+    rabbits, dogs = await keep(agent, "Clipping a rabbit's nails costs 12 euros.", "Clipping a dog's nails costs 15.")
+    told = {"title": "Nails", "content": "Clipping nails: rabbits 12 euros, dogs 15."}
+    await judge(agent, consolidations=[{"node_ids": [rabbits, dogs], **told}])
+    whole = next(hit["id"] for hit in (await agent.recall("clipping nails"))["results"] if hit["title"] == "Nails")
+    gone = await agent.call("mark_outdated", node_id=rabbits, reason="no longer offered")
+    anew = await agent.remember("Clipping a dog's nails costs 17 euros.", supersedes=[dogs])
+    for answer, part in ((gone, rabbits), (anew, dogs)):
+        assert [f"{whole} was consolidated from {part}" in each for each in answer["notices"]].count(True) == 1
+    await agent.call("mark_outdated", node_id=whole)
+    again = await agent.call("mark_outdated", node_id=rabbits, reason="not offered any more")
+    assert not any(whole in each for each in again["notices"]), "what is retired itself tells nothing"
+
+
 async def test_offers_that_a_given_list_leaves_out_stay_apart(agent: Agent) -> None:
     await keep(agent, *(f"{TWINS[0]} It has number {number}." for number in range(3)))
     batch = await work(agent)

@@ -24,6 +24,7 @@ from holdfast.index.projection import MadeVectors, NoteRow, Update
 from holdfast.index.rows import FileRow, IndexedNote
 from holdfast.model.note import SELF_ID, Note, end_of, id_range, is_note_id, read_instant, space_name, title_of
 from holdfast.model.records import JournalRecord, marks_of
+from holdfast.model.versions import MADE_OF
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 LARGEST_CONTENT = 256 * 1024
@@ -331,3 +332,14 @@ def superseded(old: Stored, note: Note, now: str) -> Change:
         updated=max(now, old.note.created),  # the clock may have gone back
     )
     return Change(old, closed)
+
+
+async def still_told(ports: Ports, ids: Collection[str]) -> list[str]:
+    """Of notes that give way: which whole that they were consolidated in goes on telling them."""
+    links = [link for link in await ports.index.links(list(ids)) if link.reason == MADE_OF and link.target in ids]
+    wholes = await ports.index.notes([link.source for link in links])
+    return [
+        f"{link.source} was consolidated from {link.target} and still tells it; store it anew with supersedes."
+        for link in links
+        if (whole := wholes.get(link.source)) is not None and whole.note.is_current(ports.now)
+    ]

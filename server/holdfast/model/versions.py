@@ -32,6 +32,7 @@ CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
     "close by content", "first of its space", "stored before it",
     "told anew", "perhaps told anew", "close, of another matter",
 )  # fmt: skip
+MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
 _USUAL = 0.6  # a cosine that tells nothing
 _ASSUMED = 0.75  # where there are no vectors, words alone must do

@@ -14,7 +14,15 @@ from typing import Literal, get_args
 
 import anyio
 
-from holdfast.engine.commit import TextGate, behind_the_journal, commit, load_current, resolve, without_secrets
+from holdfast.engine.commit import (
+    TextGate,
+    behind_the_journal,
+    commit,
+    load_current,
+    resolve,
+    still_told,
+    without_secrets,
+)
 from holdfast.engine.encoding import vector_in
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import EventNotFoundError, InvalidArgumentError, ProtectedNoteError
@@ -80,7 +88,7 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
         closed = replace(closed, updated=max(ports.now, closed.created))
         done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
-    return Outdated(closed, done.change_id, gate.notices())
+    return Outdated(closed, done.change_id, (*gate.notices(), *await still_told(ports, [closed.id])))
 
 
 def _end(note: Note, now: str) -> str:

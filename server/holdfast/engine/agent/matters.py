@@ -27,6 +27,7 @@ from holdfast.model.versions import (
     FAR,
     FOLDED,
     LED,
+    MADE_OF,
     MAYBE,
     PERHAPS,
     SURE,
@@ -38,7 +39,6 @@ from holdfast.model.versions import (
     overtaken,
 )
 
-MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 LOOKED = 15  # of the best hits, which are compared with each other
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own

@@ -21,6 +21,7 @@ from holdfast.engine.commit import (
     resolve,
     resolve_all,
     self_change,
+    still_told,
     superseded,
     when,
 )
@@ -308,7 +309,7 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
-    before = (*already, *_said_before(place.retired, old))
+    before = (*already, *_said_before(place.retired, old), *await still_told(ports, [item.note.id for item in old]))
     notices = (*wanted.notices, *before, *otherwise, encoded.notice, unread, *core)
     shown = tuple(text for text in notices if text)
     return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.engine.agent.matters import MADE_OF
 from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, resolve_all
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.maintenance.verdicts import (
@@ -30,6 +29,7 @@ from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
+from holdfast.model.versions import MADE_OF
 from holdfast.model.words import counted
 from holdfast.store.stored import Change
 
