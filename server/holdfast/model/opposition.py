@@ -193,6 +193,7 @@ Difference = Literal["value", "denial", "opposites", "name", "none"]
 LONGEST_NOTE, MOST_SENTENCES = 4000, 24  # characters and sentences of a note that are looked at
 ALIGNED = 0.5  # what two sentences share that are about the same, beside the two that share the most
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
+LONG = 400  # characters of a note, of which more is said than can be read beside another one
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
@@ -287,6 +288,23 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
                 return Comparison(best, difference, (a.text, b.text))
     a, b = mine.sentences[-pairs[0][1]], its.sentences[-pairs[0][2]]
     return Comparison(best, "none", (a.text, b.text))
+
+
+def to_read(older: Note, newer: Note) -> tuple[str, str]:
+    """What of two notes is read together: all of it, of a long one from the sentence on that is likest to the other.
+
+    Values that both tell are spelled in one way.
+    """
+    texts = [older.content, newer.content]
+    if max(map(len, texts)) > LONG:
+        of = compared(older, newer).passages
+        texts = [_from(text, sentence) if len(text) > LONG else text for text, sentence in zip(texts, of, strict=True)]
+    return texts[0], spelled_as(*texts)
+
+
+def _from(text: str, sentence: str) -> str:
+    text = unpointed(text)
+    return text[max(text.find(sentence), 0) :]
 
 
 def only_said_by(note: Note, other: Note) -> str:

@@ -53,6 +53,7 @@ from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, otherwise_than
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
+from holdfast.model.values import spelled_as
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 
@@ -440,24 +441,24 @@ async def read_together(
     """
     able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
     near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
-    pairs = [(item, *in_time(item.note, note)) for item in near]
+    told = [[each.content for each in in_time(item.note, note)] for item in near]
+    pairs = [(older, spelled_as(older, newer)) for older, newer in told]
     if ports.pairs is None or not pairs:
         return tuple(close), ""
     try:
-        said = await ports.pairs.read([(older.content, newer.content) for _, older, newer in pairs])
+        said = await ports.pairs.read(pairs)
         likely = [
-            versions.likelihood_together(older.content, newer.content, item.likeness or 0.0, each)
-            for (item, older, newer), each in zip(pairs, said, strict=True)
+            versions.likelihood_together(older, newer, item.likeness or 0.0, each)
+            for item, (older, newer), each in zip(near, pairs, said, strict=True)
         ]
         sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.FOLDED]
-        turned = [(pairs[place][2].content, pairs[place][1].content) for place in sure]
-        back = await ports.pairs.read(turned) if turned else []
+        back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
     same = {
         place
         for place, each in zip(sure, back, strict=True)
-        if versions.says_it_again(pairs[place][2].content, said[place], each)
+        if versions.says_it_again(pairs[place][1], said[place], each)
     }
     read = [
         replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)

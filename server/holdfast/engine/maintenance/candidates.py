@@ -41,6 +41,7 @@ from holdfast.model.maintenance import (
     without,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
+from holdfast.model.opposition import to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_together
 
@@ -194,8 +195,8 @@ async def _told(
     """What reading pairs together tells, which the index keeps too."""
     said: list[ReadTogether] = []
     for start in range(0, len(pairs), READ_AT_ONCE):
-        texts = [[text.note.content for text in item.texts] for item in pairs[start : start + READ_AT_ONCE]]
-        said += await reader.read([(older, newer) for newer, older in texts])
+        notes = [[text.note for text in item.texts] for item in pairs[start : start + READ_AT_ONCE]]
+        said += await reader.read([to_read(older, newer) for newer, older in notes])
     readings = [
         _said(item, each, cosine(*(vectors[text.note.id] for text in item.texts)))
         for item, each in zip(pairs, said, strict=True)
@@ -207,7 +208,7 @@ async def _told(
 
 def _said(pair: Candidate, said: ReadTogether, likeness: float) -> PairReading:
     newer, older = pair.texts
-    likely = likelihood_together(older.note.content, newer.note.content, likeness, said)
+    likely = likelihood_together(*to_read(older.note, newer.note), likeness, said)
     return _reading({text.note.id: text.hash for text in pair.texts}, newer.note.id, older.note.id, likely, said)
 
 
