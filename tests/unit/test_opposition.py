@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.opposition import opposition
+from holdfast.model.note import Note
+from holdfast.model.opposition import LONG, only_said_by, opposition, to_read
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -74,3 +75,41 @@ def test_texts_that_are_near_by_meaning_need_to_share_less() -> None:
 def test_a_very_long_text_is_answered_for() -> None:
     long = "The cache increases latency of requests. " * 5000
     assert opposition(long, "The cache decreases latency of requests") == INCREASES
+
+
+def noted(text: str) -> Note:
+    day = "2026-11-01T00:00:00Z"
+    return Note(id="mem_1", content=text, title="A note", created=day, updated=day, type="fact", space="global")
+
+
+MINUTES = "Minutes of the March meeting. " + "Nobody had anything to say about the minutes of February. " * 8
+HEDGE = "The hedge is cut by Mr Osei. "
+REST = "The lawn is mown every ten days."
+
+
+def test_of_a_long_note_that_is_read_beside_another_what_is_likest_to_it() -> None:
+    long, short = MINUTES + HEDGE + REST, "The hedge is cut by Florian."
+    assert len(long) > LONG
+    assert to_read(noted(long), noted(short)) == (HEDGE + REST, short)
+    assert to_read(noted(short), noted(long)) == (short, HEDGE + REST)
+    assert to_read(noted(HEDGE), noted(short)) == (HEDGE, short)
+
+
+def test_what_is_read_beside_another_has_its_values_spelled_as_there() -> None:
+    older, newer = "Practice begins at 19:30.", "Practice starts at half past seven in the evening."
+    assert to_read(noted(older), noted(newer)) == (older, "Practice starts at 19:30.")
+
+
+@pytest.mark.parametrize(
+    ("kept", "other", "alone"),
+    [
+        ("Our accountant is Ms Bell.", "Ms Bell is our accountant. Her fee is 300 pounds.", "Her fee is 300 pounds."),
+        ("The gate is locked at six.", "At 6 the gate gets locked.", ""),
+        ("Blood samples are fetched at 14:00.", "The samples of blood are fetched at 14:00.", ""),
+        ("The sweep came.", f"The sweep came. {'Soot fell on carpets, chairs and books. ' * 9}", "Soot fell"),
+    ],
+)
+def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other: str, alone: str) -> None:
+    told = only_said_by(noted(other), noted(kept))
+    assert told.startswith(alone) if alone else not told
+    assert len(told) <= 120
