@@ -117,6 +117,44 @@ def test_another_value_stays_what_it_is(one: str, other: str) -> None:
     assert spelled_as(sentence(one), sentence(other)) == sentence(other)
 
 
+TWO_FACTS = [
+    "Opa's pill is at eight. | Opa's pill moved from 8:00 to 20:00.",
+    "The lease ends on 1 March. | The lease is extended from 1 March 2026 to 1 March 2027.",
+    "Tom takes the tablet every 24 hours. | Tom takes the tablet twice a day.",
+    "The plan costs 20 € a month. | The plan costs €1 a month.",
+    "La formation dure deux heures. | La formation dure 14 heures.",
+    "Headcount is at seven now. | Headcount is at 19 now.",
+    "Guardamos las dos copias. | Guardamos las 14 copias.",
+    "He takes 2 in the morning and 1 at night. | He takes 1 in the morning and 2 at night.",
+    "The delay is null. | The delay is 0.",
+    "Treffen ist um 12 Uhr am Tor. | Treffen ist um 0 Uhr am Tor.",
+    "Die Miete ist 1.000 €. | Die Miete ist 1 €.",
+    "The drive takes 1.50 h. | The drive takes 1h50.",
+    "The uplink does 1000 Mb/s. | The uplink does 1 GB/s.",
+    "Anna works half a day on Fridays. | Anna works 12 hours on Fridays.",
+    "It takes two or three weeks. | It takes 21 days.",
+    "The nurse comes at 20:00. | The nurse comes at 8, in the evening Anna helps.",
+    "We were offline 15 days. | We were 14 days and 24 hours offline.",
+    "It is \u22125 °C. | It is 5 °C.",
+]
+
+
+@pytest.mark.parametrize(("one", "other"), pairs(TWO_FACTS))
+def test_what_is_another_value_or_none_is_not_taken_for_the_same(one: str, other: str) -> None:
+    assert spelled_as(one, other) == other
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das kostet 5 US-Dollar.", "80 square-metres", "5 per-cent", "half\nan hour", "quarter\npast seven",
+        "15 per\ncent", "12\nnoon", "new\nyear's eve", "half a\ndozen", "quatre\nvingt", "ten\tpast\nten",
+    ],
+)  # fmt: skip
+def test_words_that_a_line_or_a_hyphen_divides_are_read(text: str) -> None:
+    assert isinstance(spelled_as("It is 5 dollars, 80 m2, 15%, noon, a dozen, 30 minutes, 7:15.", text), str)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from holdfast.model.statement import NUMBER_WORDS, NUMBERED, SCALES, amounts, number_of, number_words
@@ -38,46 +39,7 @@ class Reading(NamedTuple):
 
 
 _ANY_HALF, _PERHAPS_24, _OF_12, _OF_24 = range(4)  # "two o'clock"; "7:30"; "7:30 pm"; "19:30", "07:30", "noon"
-_UNITS = """
-s: 1/1000 ms milliseconds millisecond Millisekunden; 1 s sec secs second seconds Sekunde Sekunden seconde secondes
-    segundo segundos; 60 min mins minute minutes Minute Minuten minuto minutos; 900 Viertelstunde quart_d'heure
-    quarts_d'heure cuarto_de_hora cuartos_de_hora; 2700 Dreiviertelstunde; 3600 h hr hrs hour hours Stunde Stunden Std
-    heure heures hora horas; 86400 d day days Tag Tage Tagen jour jours día días; 604800 week weeks wk wks Woche
-    Wochen semaine semaines semana semanas; 1209600 fortnight fortnights
-month: 1 month months Monat Monate Monaten mois mes meses; 12 year years yr yrs Jahr Jahre Jahren ans année années año
-    años; 120 decade decades Jahrzehnt Jahrzehnte Jahrzehnten décennie décennies década décadas
-g: 1/1000000 mcg µg μg microgram micrograms microgrammes; 1/1000 mg milligram milligrams milligrammes Milligramm
-    miligramos; 1 g gram grams gramme grammes Gramm gramo gramos; 1000 kg kilo kilos kilogram kilograms kilogrammes
-    Kilogramm kilogramos; 1000000 t tonne tonnes metric_ton metric_tons Tonne Tonnen tonelada toneladas
-oz: 1 oz ounce ounces; 16 lb lbs pound pounds
-mm: 1 mm millimetre millimetres millimeter millimeters milímetros; 10 cm centimetre centimetres centimeter centimeters
-    Zentimeter Zentimetern centimètres centímetros; 1000 m metre metres meter meters Metern mètre mètres metro metros;
-    1000000 km kilometre kilometres kilometer kilometers Kilometern kilomètre kilomètres kilómetro kilómetros
-inch: 1 inch inches; 12 ft foot feet; 63360 mile miles
-m2: 1 m² m2 m^2 qm sqm sq_m square_metre square_metres square_meter square_meters Quadratmeter Quadratmetern
-    mètres_carrés mètre_carré metros_cuadrados; 10000 ha hectare hectares Hektar hectárea hectáreas; 1000000 km² km2
-    sq_km square_kilometres square_kilometers Quadratkilometer kilomètres_carrés kilómetros_cuadrados
-ft2: 1 ft² ft2 sqft sq_ft square_foot square_feet; 43560 acre acres
-ml: 1 ml millilitre millilitres milliliter milliliters Milliliter Millilitern millilitres mililitros; 10 cl centilitre
-    centilitres centiliter centiliters; 100 dl decilitre decilitres deciliter deciliters Deziliter; 1000 l litre
-    litres liter liters Liter Litern litro litros; 1000000 m³ m3 cubic_metre cubic_metres cubic_meter cubic_meters
-    Kubikmeter Kubikmetern mètres_cubes metros_cúbicos
-byte: 1 byte bytes; 1000 KB kilobyte kilobytes; 1000000 MB megabyte megabytes; 1000000000 GB gigabyte gigabytes;
-    1000000000000 TB terabyte terabytes
-byte2: 1 byte bytes; 1024 KB kilobyte kilobytes; 1048576 MB megabyte megabytes; 1073741824 GB gigabyte gigabytes;
-    1099511627776 TB terabyte terabytes
-bytei: 1 byte bytes; 1024 KiB kibibyte kibibytes; 1048576 MiB mebibyte mebibytes; 1073741824 GiB gibibyte gibibytes;
-    1099511627776 TiB tebibyte tebibytes
-EUR: 1 € EUR euro euros
-USD: 1 $ USD US$ US_dollar US_dollars dollar dollars bucks
-GBP: 1 £ GBP pound pounds pounds_sterling quid
-CHF: 1 CHF Franken Swiss_francs Swiss_franc
-JPY: 1 ¥ JPY yen
-%: 1 % percent per_cent pct Prozent pour_cent por_ciento
-times: 1 times x mal fois veces
-celsius: 1 °C degrees_Celsius degree_Celsius Grad_Celsius degrés_Celsius grados_Celsius
-degree: 1 ° degrees Grad degrés grados
-"""  # of a kind how much of it each unit is, and its words; "_" is a space in one
+_UNITS = Path(__file__).with_name("units.txt")  # read when the first text with a number is
 _CURRENCY_FIRST = "US$ $ € £ ¥ EUR USD GBP CHF JPY"
 _MONTHS = (
     "january jan januar janvier enero", "february feb februar février febrero", "march mar märz mars marzo",
@@ -143,7 +105,7 @@ _MOST_DAYS, _MOST_MONTHS, _MOST_OF_ARTICLES = 31, 12, 2
 _LOOKED_BACK = 30  # characters in which stands what belongs to a number
 # Letters and signs in a plainer form of the same length, so that places in a text stay what they are.
 _PLAINER = str.maketrans(
-    "\u00a0\u202f\u2009\u2019\u2013\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ", "   '-x\u00b5aouseeeeaacnaiouuAOUE"
+    "\u00a0\u202f\u2009\u2019\u2013\u2212\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ", "   '--x\u00b5aouseeeeaacnaiouuAOUE"
 )
 
 
@@ -159,7 +121,8 @@ class Value:
     def is_like(self, other: Value) -> bool:
         """Whether they may be the same. Of two that are unclear in the same way, both are read in one."""
         if [each.kind for each in self.readings] == [each.kind for each in other.readings]:
-            return any(map(_agree, self.readings, other.readings))
+            both = map(_agree, self.readings, other.readings)
+            return all(both) if self.readings[0].kind == "clock" else any(both)
         return any(_agree(one, its) for one in self.readings for its in other.readings)
 
 
@@ -175,10 +138,12 @@ def spelled_as(one: str, other: str) -> str:
     spellings = {_plainly(value.written) for value in mine}
     parts, at = [], 0
     for value in its:
-        known = _plainly(value.written) in spellings
-        like = None if known else next((each for each in mine if each.is_like(value)), None)
-        if like is not None:
-            parts += [other[at : value.start], like.written]
+        like = [] if _plainly(value.written) in spellings else [each for each in mine if each.is_like(value)]
+        one_value = [*like, *(each for each in its if like and each.is_like(like[0]))]
+        if like and all(
+            each.is_like(value) and each.is_like(like[0]) for each in one_value
+        ):  # not "from 8:00 to 20:00"
+            parts += [other[at : value.start], like[0].written]
             at = value.end
     return "".join([*parts, other[at:]]) if parts else other
 
@@ -206,7 +171,7 @@ def _are_one_time(less: Reading, more: Reading) -> bool:
 
 
 def _plainly(words: str) -> str:
-    return words.translate(_PLAINER).lower().replace("-", " ")
+    return re.sub(r"[\s-]", " ", words.translate(_PLAINER).lower())
 
 
 def _one_of(words: Iterable[str]) -> str:
@@ -285,7 +250,7 @@ def _numbers(text: _Text) -> Iterator[_Number]:
                 given = tuple((amount + more) * times for amount in read)
                 yield _Number(*found.span(), given, form, decimals if times == 1 else 0, is_padded)
         elif found["words"]:
-            if not text.cased[slice(*found.span("words"))].isupper():  # DOS
+            if not text.cased[slice(*found.span("words"))].isupper() and found["words"] != "null":  # DOS
                 yield _Number(*found.span(), (number_of(found["words"]) + half,), "words")
         elif found["ordinal"]:
             place = _ORDINALS.index(found["ordinal"]) if found["ordinal"] in _ORDINALS else 0
@@ -302,7 +267,7 @@ def _numbers(text: _Text) -> Iterator[_Number]:
 def _hour_patterns() -> tuple[re.Pattern[str], ...]:
     """Of a time with a colon or a point; of what stands behind an hour; of what stands before one."""
     tail = (
-        r"(?:[\s,]{0,2}(?:(?P<half>[ap])\.?\s?m(?!\w|\s\w+(?:tag|woch|abend|morgen)\b)(?:\.(?=,|\s[a-z]))?|"
+        r"(?:\s?(?:(?P<half>[ap])\.?\s?m(?!\w|\s\w+(?:tag|woch|abend|morgen)\b)(?:\.(?=,|\s[a-z]))?|"
         rf"(?P<part>{_one_of(_PART_OF_DAY)})(?!\w)))?"
     )
     colon = (
@@ -321,7 +286,8 @@ def _hour_patterns() -> tuple[re.Pattern[str], ...]:
 
 _PART_OF_DAY = _by_words(_PARTS_OF_DAY)
 _MINUTES = {_plainly(words): minutes for words, minutes in (*_BEFORE_HOUR.items(), *_BEHIND_HOUR.items())}
-_AT, _AT_SPANISH = re.compile(r"(?<!\w)(?:at|um)\s\Z"), re.compile(r"(?<!\w)las?\s\Z")
+_AT, _AT_SPANISH = re.compile(r"(?<!\w)(?:at|um)\s\Z"), re.compile(r"(?<!\w)a\slas?\s\Z")
+_FROM = re.compile(r"(?<!\w)(?:at|by|from|to|till?|until|around|about|um|ab|bis|gegen|a|de|vers|las?)\s\Z")
 _NO_NOUN = re.compile(
     r"\W*\Z|[.,;:!?)]|\s(?:on|every|each|in|for|today|tomorrow|tonight|and|or|to|till|until|because|since|so|as|now|from"
     r"|instead|sharp|im|bis|und)\b"
@@ -333,7 +299,7 @@ def _clocks(text: _Text) -> Iterator[Value]:
     for found in _hour_patterns()[0].finditer(text.low):
         hour = int(found["hour"])
         told = _OF_24 if found["hour"][0] == "0" or hour == _NOON else _PERHAPS_24  # nobody writes 00:00 as 12:00
-        is_told = found["mark"] == ":" or found["unit"] or found["half"] or found["part"]
+        is_told = found["mark"] == ":" or "uhr" in (found["unit"] or "") or found["half"] or found["part"]
         if is_told and (time := _time(hour, int(found["minute"]), found, told)):
             yield text.value(*found.span(), time)
 
@@ -346,13 +312,14 @@ def _clock(text: _Text, number: _Number) -> Value | None:
         return None
     unit = found["unit"] or ""
     phrase = _hour_patterns()[2].search(text.low, max(0, start - _LOOKED_BACK), start)
-    is_told = phrase or found["half"] or found["part"] or (unit and (unit[0] != "h" or hour < _HOURS))
+    is_of_day = found["part"] and (unit or _FROM.search(text.low, max(0, start - 8), start))  # not "2 in the morning"
+    is_told = phrase or found["half"] or found["more"] or is_of_day or (unit and (unit[0] != "h" or hour < _HOURS))
     is_bare = (
         found.end() == number.end
         and _AT.search(text.low, max(0, start - 3), start)
         and _NO_NOUN.match(text.low, number.end)
     )
-    if not (is_told or is_bare or _AT_SPANISH.search(text.low, max(0, start - 4), start)):
+    if not (is_told or is_bare or _AT_SPANISH.search(text.low, max(0, start - 6), start)):
         return None
     minutes, is_open = int(found["minute"] or _MINUTES.get(_plainly(found["more"] or ""), 0)), number.form == "words"
     if phrase:
@@ -363,7 +330,7 @@ def _clock(text: _Text, number: _Number) -> Value | None:
     readings: tuple[Reading, ...] = (time,) if time else ()
     if unit[:1] == "h" and not (found["part"] or found["half"]):
         readings += (Reading("s", 3600 * number.amounts[0] + 60 * minutes),)
-    if is_bare:
+    if is_bare or not is_told:
         readings += _counted(text, number)
     return text.value(start, found.end(), *readings) if time else None
 
@@ -372,7 +339,8 @@ def _time(hour: int, minutes: int, found: re.Match[str], told: int) -> Reading |
     """The minutes of an hour, by what stands behind it of the half or the part of the day."""
     if hour > _HOURS:
         return None
-    half = f"{found['half']}m" if found["half"] else _PART_OF_DAY.get(_plainly(found["part"] or ""), "")
+    is_half = found["half"] and "uhr" not in (found["unit"] or "")  # "um 12 Uhr am Tor"
+    half = f"{found['half']}m" if is_half else _PART_OF_DAY.get(_plainly(found["part"] or ""), "")
     if half == "night":
         half = "pm" if _NOON / 2 <= hour < _NOON else "am"
     if half and hour <= _NOON:
@@ -456,7 +424,7 @@ def _date(text: _Text, number: _Number) -> Value | None:
 def _units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
     """Of each word the kinds that it may measure, and how much it is."""
     units: dict[str, tuple[tuple[str, Fraction], ...]] = {}
-    for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS, re.MULTILINE):
+    for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS.read_text("utf-8"), re.MULTILINE):
         for unit in found[2].split(";"):
             factor, *words = unit.split()
             for word in dict.fromkeys(_plainly(word.replace("_", " ")) for word in words):
@@ -475,29 +443,46 @@ def _measure(text: _Text, number: _Number) -> Value | None:
     """A number with its unit or currency."""
     start, end = number.start, number.end
     found = _unit_patterns()[0].match(text.low, end)
-    first = _unit_patterns()[1].search(text.low, max(0, start - 5), start)
+    first = None if number.form == "article" else _unit_patterns()[1].search(text.low, max(0, start - 5), start)
     if found and not _is_unit(text, number, found):
         found = None
     told = first or found
     if number.form == "ordinal" or told is None:
         return None
-    units, more, times = _units()[told["unit"]], Fraction(0), 1
+    units, more, times = _units()[_plainly(told["unit"])], Fraction(0), 1
     if first:
         start, times = first.start(), 10**6 if found and found.group() == "m" else 1
-        found = found if found and (times > 1 or _units()[found["unit"]] == units) else None
+        found = found if found and (times > 1 or _units()[_plainly(found["unit"])] == units) else None
     elif found and found.group() == "m":  # as of a timeout
         units = (*units, ("s", Fraction(60)))
     if found and found["half"]:
         more = Fraction(1, 2)
-    readings = (Reading(kind, (amount + more) * times * of) for kind, of in units for amount in number.amounts)
+    most = (max(number.amounts),)  # 1.000 euros are a thousand
+    readings = (
+        Reading(kind, (amount + more) * times * of)
+        for kind, of in units
+        for amount in (most if kind.isupper() else number.amounts)
+    )
     return text.value(start, found.end() if found else end, *readings)
 
 
+_OFTEN = re.compile(
+    r"(?:\b(?:times|once|twice|often|much|hours?|minutes?|days?|weeks?|euros?|dollars?|pounds?|k?g|mg|ml|l|km|miles)|[€$£%])\s\Z"
+)
+_OR = re.compile(
+    r"\b(?:\d+|an?|one|two|three|four|five|six|eine?|zwei|drei|vier)\s(?:to|or|and|bis|oder|und|ou|o|y)\s\Z"
+)
+
+
 def _is_unit(text: _Text, number: _Number, found: re.Match[str]) -> bool:
-    """Not "a second office", "an m", "5 M"."""
+    """Not "a second office", "an m", "5 M", "twice a day", "two or three weeks", "half a day"."""
+    before = text.low[max(0, number.start - _LOOKED_BACK) : number.start]
+    is_half_a_day = found["unit"] in {"day", "tag"} and number.amounts[0].denominator > 1
+    if is_half_a_day or _OR.search(before) or (number.form == "article" and _OFTEN.search(before)):
+        return False
     if number.form == "article" and (len(found["unit"]) < len("day") or found["unit"] in {"second", "times", "mal"}):
         return False
-    return text.cased[slice(*found.span("unit"))] not in {"M", "T", "G", "S", "D", "H"}
+    return text.cased[slice(*found.span("unit"))] not in {*"MTGSDH", "Kb", "kb", "Mb", "Gb", "Tb"}
 
 
 def _count(text: _Text, number: _Number) -> Value | None:
@@ -519,11 +504,11 @@ def _counted(text: _Text, number: _Number) -> tuple[Reading, ...]:
     found = _WORD_BEFORE.search(text.cased, max(0, number.start - _LOOKED_BACK), number.start)
     word = _plainly(found["word"]) if found else ""
     if found and (word in _LABELS or (found["word"][0].isupper() and _is_inside(text.cased[: found.start()]))):
-        return tuple(Reading(f"number of {word}", each, number.decimals) for each in number.amounts)
+        return (Reading(f"number of {word}", max(number.amounts), number.decimals),)
     is_one = number.form == "words" and number.whole == 1
     if is_one and (word in _NO_COUNT or not _NOUN_BEHIND.match(text.low, number.end)):
         return ()
-    return tuple(Reading("count", each, number.decimals) for each in number.amounts)
+    return (Reading("count", max(number.amounts), number.decimals),)
 
 
 def _is_inside(before: str) -> bool:
@@ -546,6 +531,7 @@ def _telling() -> frozenset[str]:
 
 
 _JOINED = re.compile(r"\s|\s(?:and|und|et|y)\s")
+_OF_A_SUM = 3600  # seconds and such: "14 days and 24 hours" are two values
 _SUMS = frozenset({"s", "month", "g", "oz", "mm", "inch", "ml"})
 
 
@@ -587,7 +573,7 @@ def _summed(found: Sequence[Value], low: str, cased: str) -> tuple[Value, ...]:
             Reading(one.kind, one.much + other.much)
             for one in last.readings
             for other in value.readings
-            if one.kind == other.kind and one.kind in _SUMS and other.much < one.much
+            if one.kind == other.kind and one.kind in _SUMS and other.much < min(one.much, _OF_A_SUM)
         )
         if more and _JOINED.fullmatch(low, last.end, value.start):
             summed[-1] = Value(last.start, value.end, cased[last.start : value.end], more)
