@@ -199,6 +199,12 @@ async def test_what_is_no_list_is_refused(admin: Admin, tool: str, given: dict[s
         ),
         ("recall", {"query": "a", "tags": "[" * 100_000}, "tags: the text is JSON that is nested too deeply"),
         ("recall", {"query": "a", "tags": '{"red": 1}'}, "tags: input should be a valid list"),
+        (
+            "recall",
+            {"query": "a", "tags": f"[{'1' * 5000}]"},
+            "tags: the text is JSON with a number of too many digits",
+        ),
+        ("remember", {"content": "a", "type": "[decision"}, "type: input should be"),
     ],
 )
 async def test_of_a_text_that_was_to_be_json_it_is_said_where_it_breaks(

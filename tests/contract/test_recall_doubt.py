@@ -525,6 +525,8 @@ def test_the_day_of_a_title_that_was_cut_is_no_price_and_a_friend_no_teacher(que
         ("What do we pay the cleaner?", "The cleaner gets 15 euros an hour."),
         ("What do we pay with at the market?", "At the market only coins are taken."),
         ("What did they pay attention to?", "They listened for the bell."),
+        ("What does Anna spend her weekends doing?", "Anna climbs at weekends."),
+        ("What do we pay the freelancer to do?", "The freelancer draws the icons."),
         ("What is Theo's teacher called?", "Theo has Ms Quarrie as a teacher."),
         ("Who drives the minibus?", "Priya drives the minibus."),
     ],

@@ -202,6 +202,11 @@ async def _not_found(index: NoteIndex, given: str, what: str) -> MemoryNotFoundE
     if last is None:
         return MemoryNotFoundError(f"{what} names no note.", "Find it with recall.")
     op, at, is_deleted = last
+    if is_deleted and op == "merge":
+        return MemoryNotFoundError(
+            f"{what} names no note any more: it was merged at {at} into another one, which is gone.",
+            "Find others with recall; a backup may have it.",
+        )
     if is_deleted:
         return MemoryNotFoundError(
             f"{what} names no note any more: it was deleted at {at} ({op}).", "Find others with recall."
@@ -334,9 +339,10 @@ def superseded(old: Stored, note: Note, now: str) -> Change:
     return Change(old, closed)
 
 
-async def still_told(ports: Ports, ids: Collection[str]) -> list[str]:
-    """Of notes that give way: which whole that they were consolidated in goes on telling them."""
-    links = [link for link in await ports.index.links(list(ids)) if link.reason == MADE_OF and link.target in ids]
+async def still_told(ports: Ports, ids: Collection[str], successor: str | None = None) -> list[str]:
+    """Of notes that give way: which whole that they were consolidated in, not the successor, goes on telling them."""
+    made = [link for link in await ports.index.links(list(ids)) if link.reason == MADE_OF and link.target in ids]
+    links = [link for link in made if link.source != successor]
     wholes = await ports.index.notes([link.source for link in links])
     return [
         f"{link.source} was consolidated from {link.target} and still tells it; store it anew with supersedes."

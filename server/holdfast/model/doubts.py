@@ -175,7 +175,7 @@ _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or 
     r" \d{1,2}\b(?! ?%|[.,]\d{3})|\d ?(?:s|ms|min|d)\b|\d{1,2} ?[-\u2013] ?\d{1,2}\b"
 )
 # What is left without an attribute: where the form in which it is told is hard to overlook, where it may be told in
-# others, and where it often is; and where nothing stands of the word for what is asked for.
+# others, where most texts have it, and where it often is told otherwise; and where nothing stands of the word for it.
 SURELY, LIKELY, RATHER, UNSURELY, HEADLESS = 0.05, 0.1, 0.12, 0.3, 0.1
 SHARES: Final = {"SURELY": SURELY, "LIKELY": LIKELY, "RATHER": RATHER, "UNSURELY": UNSURELY}
 

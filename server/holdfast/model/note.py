@@ -460,6 +460,12 @@ def _when(note: Note) -> tuple[str, str, str]:
     return said_at(note), note.created, note.id
 
 
+def successor_of(note: Note) -> str:
+    """What a superseded note says that replaced it, in the server's words: an id, for a file may say anything there."""
+    given = note.superseded_by or ""
+    return given if is_note_id(given) else "what is no note"
+
+
 def said_at(note: Note) -> str:
     """Since when it holds."""
     return note.valid_from or note.happened

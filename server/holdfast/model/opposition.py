@@ -19,16 +19,18 @@ Two identifiers that differ, as error codes do, name two matters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Literal
 
-from holdfast.model.claims import parts_that_differ, says_more
-from holdfast.model.note import Note, in_time
+from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.note import Note, in_time, may_be_versions
 from holdfast.model.statement import DAYS, unpointed
 from holdfast.model.values import spelled_as
+from holdfast.model.versions import judged, likelihood
 from holdfast.model.words import STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -194,6 +196,7 @@ LONGEST_NOTE, MOST_SENTENCES = 4000, 24  # characters and sentences of a note th
 ALIGNED = 0.5  # what two sentences share that are about the same, beside the two that share the most
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
 LONG = 400  # characters of a note, of which more is said than can be read beside another one
+LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
@@ -290,6 +293,46 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
     return Comparison(best, "none", (a.text, b.text))
 
 
+def one_fact(other: Note, note: Note, likeness: float | None) -> float:
+    """How likely a new note and another tell one fact; also where it is of a time before the other was stored."""
+    if not may_be_versions(other, note):
+        return 0.0
+    older, newer = in_time(other, note)
+    found = likelihood(older.content, newer.content, likeness)
+    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
+
+
+def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozenset[str]]) -> list[tuple[str, str]]:
+    """Of notes in time pairs with a long one, the older's id first: what they say of a question is one fact, told anew.
+
+    Of `tied` ones it is known how they belong together.
+    """
+    pairs = (in_time(*pair) for pair in combinations(notes, 2) if asked and may_be_versions(*pair))
+    free = (pair for pair in pairs if frozenset(note.id for note in pair) not in tied)
+    return [(older.id, newer.id) for older, newer in free if _is_told_anew_in_part(older, newer, asked)]
+
+
+def _is_told_anew_in_part(older: Note, newer: Note, asked: str) -> bool:
+    if max(len(older.content), len(newer.content)) <= LONG:
+        return False
+    one, other = (_asked_of(note, asked) for note in (older, newer))
+    return judged(one, other, _OF_SENTENCES).likely >= LIKELY_IN_PART and not say_the_same(one, other)
+
+
+def _asked_of(note: Note, asked: str) -> str:
+    """The sentence of a long note that has most of the words asked for, seldom ones first; a short note whole."""
+    if len(note.content) <= LONG:
+        return note.content
+    wanted, sentences = _asked(asked), _read(note.title, note.content[:LONGEST_NOTE]).sentences
+    counts = Counter(word for item in sentences for word in item.telling & wanted)
+    return max(sentences, key=lambda item: sum(1.0 / counts[word] for word in item.telling & wanted)).text
+
+
+@lru_cache(16)
+def _asked(question: str) -> frozenset[str]:
+    return _sentence(question).telling
+
+
 def to_read(older: Note, newer: Note) -> tuple[str, str]:
     """What of two notes is read together: all of it, of a long one from the sentence on that is likest to the other.
 
@@ -309,7 +352,8 @@ def _from(text: str, sentence: str) -> str:
 
 def only_said_by(note: Note, other: Note) -> str:
     """The sentences of a note that tell a value or a name that the other has not, or mostly other words; cut short."""
-    mine, its = (_read(each.title, each.content[:LONGEST_NOTE]) for each in (note, other))
+    its = _read(other.title, other.content[:LONGEST_NOTE])
+    mine = _read_as(other.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE])
     text = " … ".join(item.text for item in mine.sentences if _tells_more(item, its))
     return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
 

@@ -264,6 +264,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+_IN_QUOTES = str.maketrans({'"': "'", "<": "\u2039", ">": "\u203a"})
+
+
+def quoted(text: str) -> str:
+    """A stored text on one line in quotes, which nothing in it ends: no quotes, tags or control characters."""
+    line = "".join(sign if sign.isprintable() else " " for sign in text).translate(_IN_QUOTES)
+    return f'"{" ".join(line.split())}"'
+
+
 def floored(relevance: float) -> float:
     """To two digits and never up: what is weak does not read as if it reached the line."""
     return math.floor(100 * relevance) / 100

@@ -120,7 +120,7 @@ def _sentence(cause: BaseException | None, free: AbstractSet[str]) -> InvalidArg
 def sentence_of(error: PydanticValidationError, free: AbstractSet[str] = frozenset()) -> str:
     """What does not fit, by its place, without its value; `free` are arguments that may be meant by an unknown one."""
     found = error.errors(include_url=False, include_context=False)
-    said = ((each, _broken_json(each["input"]) or each["msg"]) for each in found)
+    said = ((each, (each["type"] in _OF_JSON and _broken_json(each["input"])) or each["msg"]) for each in found)
     wrong = list(dict.fromkeys(_one(each["type"], each["loc"], message, free) for each, message in said))
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     return "; ".join(wrong[:_SHOWN]) + more + "."
@@ -148,9 +148,12 @@ def _broken_json(given: object) -> str:
         return f"the text is no valid JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1:,}"
     except RecursionError:
         return "the text is JSON that is nested too deeply"
+    except ValueError:
+        return "the text is JSON with a number of too many digits"
     return ""
 
 
+_OF_JSON = frozenset({"list_type", "dict_type", "model_type", "dataclass_type"})  # where JSON may stand
 _LONGEST_NAME = 40
 _PLAIN = re.compile(r"[a-z]+(?:_[a-z]+){0,3}")  # as names of parameters are; what else a client sends is not repeated
 

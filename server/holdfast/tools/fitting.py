@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.model.note import Note
 from holdfast.model.passages import Passage, first_sentence, passage
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import counted
+from holdfast.model.words import counted, quoted
 
 if TYPE_CHECKING:
     from holdfast.engine.agent.answer import Hit, Neighbour
@@ -146,7 +146,7 @@ def quoted_line(hit: Hit, most: int) -> str:
     doubt = " WEAK MATCH" if hit.ranked.weak else ""
     head = f"First: {hit.note.id}{doubt}{' OUTDATED' if hit.note.is_outdated else ''}"
     words = short(line_of(hit.note), max(0, most - most_tokens(head) - _QUOTES))
-    return f'{head} "{words}"' if words else head
+    return f"{head} {quoted(words)}" if words else head
 
 
 def related_line(item: Neighbour, place: int) -> str:

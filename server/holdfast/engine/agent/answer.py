@@ -402,7 +402,8 @@ def _hits(
     retired = [end for end, item in looked.items() if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
-    matters = compared(view, {end: notes[end] for end in looked if end in notes}, links, key, {**chains, **wholes})
+    there = {end: notes[end] for end in looked if end in notes}
+    matters = compared(view, there, links, key, {**chains, **wholes}, asking.text)
     if not asking.question.past:
         folding = folding and not asking.wanted.include_outdated
         naming, lacking = identifiers_of(asking.text), lacking_of(asking, notes)

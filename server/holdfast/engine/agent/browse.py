@@ -16,7 +16,7 @@ from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
 from holdfast.model.intent import HAPPENS, Intent, is_recency, taste_of
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, space_name
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, space_name, successor_of
 from holdfast.model.passages import count_pages, page_at, passage
 from holdfast.model.ranking import Filter
 from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
@@ -88,7 +88,7 @@ async def recall_node(ports: Ports, node_id: str) -> Node:
     notices, successor = _notices(ports, found.note.id, node_id), found.note.superseded_by
     lost = await ports.index.read(lambda view: view.lost_successors([found.note.id])) if successor else ()
     if lost:
-        notices.append(f"It was superseded by {successor}, which is gone.")
+        notices.append(f"It was superseded by {successor_of(found.note)}, which is gone.")
         found = replace(found, note=replace(found.note, superseded_by=""))
     links = await ports.index.links([found.note.id])
     ends = {link.target if link.source == found.note.id else link.source for link in links}

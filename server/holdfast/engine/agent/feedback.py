@@ -88,7 +88,8 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
         closed = replace(closed, updated=max(ports.now, closed.created))
         done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
-    return Outdated(closed, done.change_id, (*gate.notices(), *await still_told(ports, [closed.id])))
+    whole = await still_told(ports, [closed.id], closed.superseded_by)
+    return Outdated(closed, done.change_id, (*gate.notices(), *whole))
 
 
 def _end(note: Note, now: str) -> str:

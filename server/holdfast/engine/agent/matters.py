@@ -17,6 +17,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.claims import say_the_same, says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
+from holdfast.model.opposition import one_fact, told_anew_in_part
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
@@ -35,7 +36,6 @@ from holdfast.model.versions import (
     UNASKED,
     as_read,
     judged,
-    likelihood,
     overtaken,
 )
 
@@ -121,6 +121,7 @@ def compared(
     links: Sequence[LinkRow],
     key: str | None,
     chains: Mapping[str, Sequence[str]],
+    asked: str = "",
 ) -> Matters:
     """Compare notes with each other.
 
@@ -130,6 +131,7 @@ def compared(
         links: edges between them: those that somebody made say how two belong together, others how two were read.
         key: the vector set; None where there is none.
         chains: for a note that was replaced, or consolidated, those that stand for it.
+        asked: the question; of long notes what they say of that is compared too.
     """
     made = [link for link in links if link.reason not in AUTO_REASONS]
     tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
@@ -139,24 +141,23 @@ def compared(
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
-    found: dict[tuple[str, str], float] = {}
-    odds: dict[tuple[str, str], float] = {}
+    found, odds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
+    in_part = told_anew_in_part(ordered, asked, tied | {frozenset(pair) for pair in likely})
     around = _Around(ordered, view.likenesses([vectors.get(note.id) for note in ordered]))
     for one, other, is_same, likeness in around.pairs(read):
         if is_same and one.space == other.space and SELF_ID not in (one.id, other.id):  # two files of one text, say
             likely[one.id, other.id] = 1.0
             continue
-        if frozenset((one.id, other.id)) in tied or (one.id, other.id) in likely or (other.id, one.id) in likely:
-            continue
-        if not may_be_versions(one, other):
+        is_known = (one.id, other.id) in likely or (other.id, one.id) in likely
+        if is_known or frozenset((one.id, other.id)) in tied or not may_be_versions(one, other):
             continue
         older, newer = in_time(one, other)
         pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
-        counting = 1.0  # what is around them
-        if (known := read.get(frozenset(pair))) is not None and (key is None or (likeness or 0.0) >= FAR):
+        known = read.get(frozenset(pair)) if key is None or (likeness or 0.0) >= FAR else None
+        counting = 1.0 if known is None else _OF_READ  # what is around them
+        if known is not None:
             worth, weight = as_read(known, weight, older.content, newer.content)
-            counting = _OF_READ
         if weight > -math.inf and _at_once(older, newer, worth, is_read=known is not None):
             differ = worth >= FOLDED and differing(older, newer).difference != "none"
             if worth < PERHAPS or (known is None and not differ):
@@ -170,8 +171,10 @@ def compared(
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late = overtaken(consolidated(links), told, said)
-    likely, odds = likely | dict.fromkeys(late, PERHAPS), odds | dict.fromkeys(late, _OVERTAKEN)  # and never folded
-    return Matters(said, one_each(likely), odds, tuple(unclear), found.keys() | odds.keys(), late, vectors, texts)
+    likely |= dict.fromkeys((*late, *in_part), PERHAPS)  # and never folded
+    odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
+    by_texts = {*found, *odds}.difference(in_part)
+    return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts)
 
 
 class _Around:
@@ -546,15 +549,6 @@ def _lifted(head: Ranked, item: Ranked) -> Ranked:
 def _beside(other: Ranked, item: Ranked) -> Ranked:
     """In the place behind the one that it belongs to."""
     return other._replace(score=item.score)
-
-
-def one_fact(other: Note, note: Note, likeness: float | None) -> float:
-    """How likely a new note and another tell one fact; also where it is of a time before the other was stored."""
-    if not may_be_versions(other, note):
-        return 0.0
-    older, newer = in_time(other, note)
-    found = likelihood(older.content, newer.content, likeness)
-    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
 
 
 def _days(head: Note, note: Note) -> int:

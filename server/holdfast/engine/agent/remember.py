@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.matters import newer_versions, one_fact
+from holdfast.engine.agent.matters import newer_versions
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -47,10 +47,11 @@ from holdfast.model.note import (
     may_be_versions,
     memory_type,
     said_at,
+    successor_of,
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent
-from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, otherwise_than
+from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition, otherwise_than
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 from holdfast.model.records import JournalRecord
 from holdfast.model.values import spelled_as
@@ -335,7 +336,8 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
     since = await _said_since(ports, note, {item.note.id for item in old})
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
-    notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *core)
+    whole = await still_told(ports, [item.note.id for item in old], note.id)
+    notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *whole, *core)
     return await _duplicate(ports, note, change, notices)
 
 
@@ -526,7 +528,7 @@ async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: st
     gone = await ports.index.read(lambda view: view.lost_successors(replaced)) if replaced else ()
     current = [item for item in old if item.note.superseded_by is None or item.note.id in gone]
     said = [
-        f"{item.note.id} was superseded by {item.note.superseded_by}, which is gone: now by this one."
+        f"{item.note.id} was superseded by {successor_of(item.note)}, which is gone: now by this one."
         if item in current
         else f"{item.note.id} was already superseded by {item.note.superseded_by}; that was left as it is."
         for item in old

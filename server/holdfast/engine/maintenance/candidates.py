@@ -99,10 +99,13 @@ class Look:
 
     def choose(self, limit: int) -> None:
         """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
-        self.found = [(number, item) for number, item in self.found if item.ids in self.unread or not item.doubtful]
+        pairs = [item.ids for _, item in self.found if item.kind in ("conflicts", "merges")]
+        self.found = [
+            (number, item)
+            for number, item in self.found
+            if (item.ids in self.unread or not item.doubtful) and not _waits_for_a_pair(item, pairs)
+        ]
         ordered = sorted((item for _, item in self.found if item.ids not in self.unread), key=self._order)
-        pairs = [item.ids for item in ordered if item.kind in ("conflicts", "merges")]
-        ordered = [item for item in ordered if item.kind != "consolidations" or _is_of_pairs(item.ids, pairs)]
         lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
         counts = within_budget(lists)
         self.items = {
@@ -334,10 +337,12 @@ def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
     return list(kept.values())
 
 
-def _is_of_pairs(cluster: frozenset[str], pairs: Iterable[frozenset[str]]) -> bool:
-    """Whether all of a cluster are in pairs of it, or none: a pair and what only looks like it waits for a verdict."""
-    inside = frozenset[str]().union(*(pair for pair in pairs if pair <= cluster))
-    return not inside or inside == cluster
+def _waits_for_a_pair(item: Candidate, pairs: Iterable[frozenset[str]]) -> bool:
+    """Whether it is a group of a pair, which is judged first, and of other notes besides."""
+    if item.kind != "consolidations":
+        return False
+    inside = frozenset[str]().union(*(pair for pair in pairs if pair <= item.ids))
+    return bool(inside) and inside != item.ids
 
 
 def stored_set(ports: Ports) -> VectorSet | None:

@@ -24,17 +24,28 @@ from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.lifecycle import read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, TIERS, Link, Note, filled, in_time, memory_type, title_of
+from holdfast.model.note import (
+    GLOBAL_SPACE,
+    SELF_ID,
+    TIERS,
+    Link,
+    Note,
+    filled,
+    in_time,
+    memory_type,
+    said_at,
+    title_of,
+)
 from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
 from holdfast.model.versions import MADE_OF
-from holdfast.model.words import counted
+from holdfast.model.words import counted, quoted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
-UNTOLD = 'Only the other said "{}": if that matters, undo this and merge with merged_content.'
+UNTOLD = "Only the other said {}: if that matters, undo this and merge with merged_content."
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
 
@@ -63,14 +74,13 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     if not work.approved and needs_person(work.ports, [keep, discard]):
         waits = replace(verdict, merged_title=title, merged_content=content)
         return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
-    if work.dry_run:
-        return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.")
-    own = keep.note.title
-    if content is not None and own == title_of(keep.note.content):  # it follows the text
-        own = title_of(content)
     lost = "" if content is not None else only_said_by(discard.note, keep.note)
-    outcome = await _merge(work, keep, discard, title or own, content or keep.note.content)
-    return replace(outcome, reason=f"{outcome.reason} {UNTOLD.format(lost)}") if lost else outcome
+    told = f" {UNTOLD.format(quoted(lost))}" if lost else ""
+    if work.dry_run:
+        return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{told}")
+    content = content or keep.note.content
+    outcome = await _merge(work, keep, discard, title or keep.note.own_title or title_of(content), content)
+    return replace(outcome, reason=outcome.reason + told)
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
@@ -125,8 +135,8 @@ def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
     if keep.type == "event" and not is_planned:
         return {"event_time": keep.event_time or discard.event_time}
     if later.event_time or is_planned:
-        return {"event_time": later.event_time or earlier.event_time}
-    holds_since = {} if later is keep or statement(keep.content).happened else {"valid_from": later.created}
+        return {"event_time": later.event_time or earlier.event_time, "valid_from": later.valid_from}
+    holds_since = {} if later is keep or statement(keep.content).happened else {"valid_from": said_at(later)}
     return {"event_time": keep.event_time, **holds_since}
 
 

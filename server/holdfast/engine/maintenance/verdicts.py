@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve
+from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve, still_told
 from holdfast.engine.maintenance.candidates import likeness, stored_set
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, ProposalNotFoundError
@@ -287,7 +287,9 @@ async def _evolve(
         changes = [Change(new, _with_link(new.note, link)), Change(old, _retired(old.note, new.note, ports.now))]
         said = work.detail([entry], edge="evolved_from", retired=old.note.id)
         done = await commit(ports, work.caller, RETIRED, changes, detail=said)
-    return work.outcome("applied", f"{old.note.id} is superseded by {new.note.id}.{turned}", done.change_id)
+    whole = await still_told(ports, [old.note.id], new.note.id)
+    told = " ".join([f"{old.note.id} is superseded by {new.note.id}.{turned}", *whole])
+    return work.outcome("applied", told, done.change_id)
 
 
 def _retired(old: Note, successor: Note, now: str) -> Note:

@@ -98,8 +98,10 @@ class IntegrityReport:
     @property
     def summary(self) -> str:
         """What to tell the user."""
+        if self.overall_safe and not self.problems:
+            return "Safe."
         if self.overall_safe:
-            return " ".join(["Safe, with something to look at:", *_told(self.problems)]) if self.problems else "Safe."
+            return " ".join(["Safe, with something to look at:", *_told(sorted(self.problems, key=_is_alone))])
         happened = " ".join([*self._pages(), *self._links(), *self._others()])
         if self._is_broken:
             return f"Not safe. {happened} Nothing was repaired; let the user look at it."
@@ -125,6 +127,11 @@ class IntegrityReport:
         """What else was found, in a sentence."""
         linked = [at for at in self.problems if at.where in self.topology.warnings and at.what in (ALONE, SUDDEN)]
         return _told([at for at in self.problems if at not in linked and not is_watched(at.where)])
+
+
+def _is_alone(problem: Problem) -> bool:
+    """Whether a note has no link, and that is all: that is told last."""
+    return problem.what == ALONE
 
 
 def _told(problems: Sequence[Problem]) -> list[str]:
