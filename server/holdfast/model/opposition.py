@@ -313,19 +313,24 @@ def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozen
 
 
 def _is_told_anew_in_part(older: Note, newer: Note, asked: str) -> bool:
+    """Whether what the older says of the question has another version in the newer, which has most of its words too."""
     if max(len(older.content), len(newer.content)) <= LONG:
         return False
-    one, other = (_asked_of(note, asked) for note in (older, newer))
-    return judged(one, other, _OF_SENTENCES).likely >= LIKELY_IN_PART and not say_the_same(one, other)
+    one, other = (_asked_of(note.title, note.content[:LONGEST_NOTE], _asked(asked)) for note in (older, newer))
+    wanted = one.telling & _asked(asked)
+    if 2 * len(wanted & other.telling) <= len(wanted):
+        return False
+    said = one.text if len(older.content) > LONG else older.content
+    anew = other.text if len(newer.content) > LONG else newer.content
+    return judged(said, anew, _OF_SENTENCES).likely >= LIKELY_IN_PART and not say_the_same(said, anew)
 
 
-def _asked_of(note: Note, asked: str) -> str:
-    """The sentence of a long note that has most of the words asked for, seldom ones first; a short note whole."""
-    if len(note.content) <= LONG:
-        return note.content
-    wanted, sentences = _asked(asked), _read(note.title, note.content[:LONGEST_NOTE]).sentences
+@lru_cache(1024)  # the best hits of one question are compared with each other
+def _asked_of(title: str, content: str, wanted: frozenset[str]) -> Sentence:
+    """The sentence of a note that has most of the words asked for, seldom ones first."""
+    sentences = _read(title, content).sentences
     counts = Counter(word for item in sentences for word in item.telling & wanted)
-    return max(sentences, key=lambda item: sum(1.0 / counts[word] for word in item.telling & wanted)).text
+    return max(sentences, key=lambda item: sum(1.0 / counts[word] for word in item.telling & wanted))
 
 
 @lru_cache(16)
