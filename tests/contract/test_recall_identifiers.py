@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from conftest import Effort
 from disks import seeded
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
-from holdfast.model.identifiers import units_of
+from holdfast.model import identifiers
+from holdfast.model.identifiers import Unit, units_of
 from worlds import WordBag, ask, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -204,6 +206,23 @@ async def test_a_common_word_is_no_stronger_in_a_long_note(tmp_path: Path) -> No
         long = await kept(memory, text(20_000, "deployment"))
         answer = await ask(memory, "how do I explain deployment to my grandmother over dinner?")
         assert all(hit.ranked.weak for hit in answer.hits if hit.note.id == long)
+
+
+def test_of_a_paste_no_more_identifiers_are_made_than_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def making(written: str, *rest: Any) -> Unit:
+        made.append(written)
+        return unit(written, *rest)
+
+    unit = identifiers._unit
+    monkeypatch.setattr(identifiers, "_unit", making)
+    names = [f"crane_{number}x" for number in range(2_000)]
+    assert [found.label for found in units_of(" ".join(names))] == names[:16] == made
+    grouped = "BE71 0961 2345 6769"
+    assert [found.label for found in units_of(f"zorvek {' '.join(names[:3])} {grouped} mauve")] == [
+        grouped.lower(), *names[:3], "zorvek", "mauve"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

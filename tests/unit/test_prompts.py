@@ -1,9 +1,12 @@
-"""Which prompts ask memory for nothing."""
+"""Which prompts ask memory for nothing, and what is asked about."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from holdfast.model.intent import asked_about
 from holdfast.model.prompts import asks_something, idle, idle_at_a_time
 
 EMPTY = """
@@ -373,3 +376,16 @@ def test_what_points_back_and_asks_for_something_else_may_be_a_question_to_memor
 def test_a_telephone_number_is_no_sum(number: str) -> None:
     assert idle(number) is None
     assert idle(f"what is {number}") is None
+
+
+@pytest.mark.parametrize("piece", ["about ", "list on ", "notes zu ", "cranes about "])
+def test_what_a_paste_is_about_is_looked_for_at_its_beginning_alone(piece: str) -> None:
+    """Bounds the work, not the machine: 64 kB take no longer than some hundred short questions do."""
+    started = time.process_time()
+    for number in range(300):
+        assert asked_about(f"list all notes about cranes {number}") == f" cranes {number}"
+    short = time.process_time() - started
+    paste = piece * (65_536 // len(piece))
+    started = time.process_time()
+    assert asked_about(paste).endswith(piece)
+    assert time.process_time() - started < short

@@ -89,21 +89,35 @@ class Unit:
 @lru_cache(16)  # one question is looked at by several
 def units_of(query: str) -> tuple[Unit, ...]:
     """The identifiers of a question, and its other words but those that name nothing."""
-    plain = unicodedata.normalize("NFKC", query)
-    found = {unit.label: unit for unit in _grouped(plain)}
+    found: dict[str, Unit] = {}
+    _add_first(found, _spelt_as_identifiers(unicodedata.normalize("NFKC", query)))
+    taken = frozenset[str]().union(*(unit.terms for unit in found.values()))
+    _add_first(found, _other_words(query, taken))
+    return tuple(found.values())
+
+
+def _add_first(found: dict[str, Unit], units: Iterator[Unit]) -> None:
+    """Add those that come first, until there are as many as are looked at: of a paste no more are made."""
+    while len(found) < _MOST_UNITS and (unit := next(units, None)) is not None:
+        found.setdefault(unit.label, unit)
+
+
+def _spelt_as_identifiers(plain: str) -> Iterator[Unit]:
+    yield from _grouped(plain)
     apart = _GROUPED.sub(lambda match: " " if _is_grouped(match.group()) else match.group(), plain)
     written = [_OUTSIDE.sub("", word) for word in apart.split()]
     for word, after in itertools.zip_longest(written, written[1:], fillvalue=""):
         unit = _identifier(word) or _numbered(word, after)
         if unit is not None:
-            found.setdefault(unit.label, unit)
-    taken = frozenset().union(*(unit.terms for unit in found.values())) if found else frozenset()
+            yield unit
+
+
+def _other_words(query: str, taken: AbstractSet[str]) -> Iterator[Unit]:
     content = content_of(query)
     for term in query_terms(query):
         if term not in taken and term in content:
             kind: Kind = "unspaced" if _is_unspaced(term) else "word"
-            found.setdefault(term, Unit(term, kind, (term,), frozenset([term])))
-    return tuple(found.values())[:_MOST_UNITS]
+            yield Unit(term, kind, (term,), frozenset([term]))
 
 
 def counts_fully(unit: Unit, query: str, rare: int, extraordinary: AbstractSet[str]) -> bool:

@@ -346,11 +346,11 @@ def intent_of(text: str) -> Intent | None:
 
 def asked_about(text: str) -> str:
     """What is asked about, where all before it only asks for what is stored: "list all notes about cranes"."""
-    for found in OF_A_THING.finditer(text):
+    for found in OF_A_THING.finditer(text, 0, _LONGEST):  # of a paste each "about" would read all that is before it
         before = [folded(word) for word in _WORD.findall(text[: found.start()])]
         if not all(word in ASKED_FOR or word in STOP_WORDS for word in before):
             return text
-        if any(word in ASKED_FOR for word in before) and not asks_openly(text[found.end() :]):
+        if any(word in ASKED_FOR for word in before) and not asks_openly(text[found.end() : found.end() + _LONGEST]):
             return text[found.end() :]
     return text
 
