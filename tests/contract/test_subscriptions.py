@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +11,19 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 from fastmcp import Client
 from mcp import Client as PlainClient
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from holdfast.settings import load_settings
+from holdfast.tools.agent import ServedMemory
+from holdfast.tools.resources import Subscriptions
 from pictures import Seen
 from processes import Stdio, http, stdio
 from served import kept_in
+from worlds import CALLER, PATIENCE, keep, living
 
 UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -251,3 +257,45 @@ async def test_over_http_a_session_of_the_older_era_is_told(anyio_backend: str, 
                 await client.session.subscribe_resource(f"memory://note/{stored['id']}")
             await client.call_tool("mark_outdated", {"node_id": stored["id"]})
             await heard.wait()
+
+
+@pytest.mark.parametrize("end", ["an error", "a cancellation", "a cancellation at once"])
+async def test_subscribers_are_told_again_when_what_looks_for_them_is_begun_anew(
+    anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    told, looked = anyio.Event(), anyio.Event()
+
+    async def failing(*_: object) -> list[str]:
+        looked.set()
+        if end == "an error":
+            raise ZeroDivisionError
+        await anyio.sleep_forever()
+        return []
+
+    async def tell(*_: object) -> None:
+        told.set()
+
+    async def watch(tasks: TaskGroup) -> None:
+        tasks.start_soon(subscriptions.watch)
+        if end == "a cancellation at once":
+            await anyio.lowlevel.checkpoint()
+        else:
+            await looked.wait()
+        tasks.cancel_scope.cancel()
+
+    settings = load_settings({"HOLDFAST_HOME": str(tmp_path)})
+    async with living(tmp_path) as memory:
+        subscriptions = Subscriptions(ServedMemory(memory, None, "", guarded=False, settings=settings), None)
+        async with subscriptions._watching(CALLER, ["memory://space/global"]):
+            with monkeypatch.context() as patched:
+                patched.setattr(subscriptions, "_changes", failing)
+                with contextlib.suppress(ExceptionGroup):
+                    async with anyio.create_task_group() as tasks:
+                        await watch(tasks)
+            monkeypatch.setattr(subscriptions, "_tell", tell)
+            with anyio.fail_after(PATIENCE):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(subscriptions.watch)
+                    await keep(memory, "The crane is red.")
+                    await told.wait()
+                    tasks.cancel_scope.cancel()

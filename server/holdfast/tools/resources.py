@@ -392,6 +392,8 @@ class Subscriptions:
 
     async def watch(self) -> None:
         """Tell of changes for as long as the server runs; no audience waits for what is slow for another."""
+        for audience in self._audiences.values():
+            audience.followed = False  # whatever ended an earlier call, it ended all that it had begun
         async with anyio.create_task_group() as tasks:
             if self._memory.feed is not None:
                 tasks.start_soon(self._poll, self._memory.feed)
