@@ -294,6 +294,22 @@ async def test_tags_restrict_to_notes_with_any_of_them_however_they_are_spelled(
     assert (await agent.recall("crane", tags=["absent"])).found == []
 
 
+@pytest.mark.parametrize(
+    ("kept", "given"),
+    [("Café", "cafe"), ("cafe", "CAFÉ"), ("Straße", "strasse"), ("ЁЛКА", "елка"), ("ＡＢ", "ab")],  # noqa: RUF001
+)
+async def test_a_tag_is_the_same_with_its_accents_and_without_and_is_shown_as_it_was_written(
+    agent: Agent, kept: str, given: str
+) -> None:
+    await crane_in(agent)
+    tagged = await crane_in(agent, tags=[kept])
+    answer = await agent.recall("crane", tags=[given])
+    assert (answer.found, (await agent.node(tagged))["tags"]) == ([tagged], [kept])
+    assert (await agent.recall(f"list notes tagged {given}")).found == [tagged]
+    again = await agent.remember((await agent.node(tagged))["content"], tags=[given, "steel"])
+    assert (again["id"], (await agent.node(tagged))["tags"]) == (tagged, [kept, "steel"])
+
+
 async def test_spaces_restrict_strictly_and_global_only_if_it_is_named(agent: Agent) -> None:
     here, there, nowhere = [await crane_in(agent, space=space) for space in (SPACE, "quay", "global")]
     assert set((await agent.recall("crane")).found) == {here, there, nowhere}

@@ -35,7 +35,7 @@ from holdfast.index.rows import (
     settle_sets,
     unqueue_note,
 )
-from holdfast.model.note import FIELDS, SELF_ID, Note, title_of
+from holdfast.model.note import FIELDS, SELF_ID, Note, tag_key, title_of
 from holdfast.model.records import USE, JournalRecord
 from holdfast.model.words import searchable
 
@@ -124,7 +124,7 @@ def fill_notes(connection: sqlite3.Connection, rows: Sequence[NoteRow], change_s
     connection.executemany(_UPSERT, [_values(row, change_seq) for row in rows])
     connection.executemany(
         "INSERT OR IGNORE INTO tags (note, tag) SELECT rowid, ?2 FROM notes WHERE id = ?1",
-        [(row.note.id, tag.lower()) for row in rows for tag in row.note.tags],
+        [(row.note.id, tag_key(tag)) for row in rows for tag in row.note.tags],
     )
     connection.executemany(_PUT_LINK, [link for row in rows for link in _edges(row.note)])
     put_aliases(connection, (row.note for row in rows if row.note.merged))
@@ -243,7 +243,7 @@ def _values(row: NoteRow, change_seq: int) -> tuple[object, ...]:
 def _put_tags(connection: sqlite3.Connection, rowid: int, note: Note) -> None:
     connection.execute("DELETE FROM tags WHERE note = ?", (rowid,))
     connection.executemany(
-        "INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", [(rowid, tag.lower()) for tag in note.tags]
+        "INSERT OR IGNORE INTO tags (note, tag) VALUES (?, ?)", [(rowid, tag_key(tag)) for tag in note.tags]
     )
 
 

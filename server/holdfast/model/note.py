@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
+from holdfast.model.words import folded
+
 SAME_TIME: Final = timedelta(hours=1)  # what is stored within it is rather a list than a correction
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
@@ -401,8 +403,13 @@ def filled(before: Note, given: Note) -> dict[str, Any]:
 
 
 def _union(before: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
-    known = {tag.lower() for tag in before}
-    return (*before, *(tag for tag in given if tag.lower() not in known))
+    known = {tag_key(tag) for tag in before}
+    return (*before, *(tag for tag in given if tag_key(tag) not in known))
+
+
+def tag_key(tag: str) -> str:
+    """What stands for a tag where tags are compared, in the index too: "Café" and "cafe" are one."""
+    return folded(tag)
 
 
 def _with_links(before: Note, links: Sequence[Link]) -> tuple[Link, ...]:

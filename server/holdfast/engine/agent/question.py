@@ -25,7 +25,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, against, sought
 from holdfast.model.identifiers import has_ended, is_formed, seldom_of
 from holdfast.model.intent import WHAT_COMES, Intent, asked_about, intent_of
-from holdfast.model.note import Note, instant, moment
+from holdfast.model.note import Note, instant, moment, tag_key
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
@@ -437,7 +437,7 @@ def passes(item: IndexedNote, wanted: Filter) -> bool:
         and (not wanted.spaces or note.space in wanted.spaces)
         and (not wanted.types or note.type in wanted.types)
         and (not wanted.tiers or note.tier in wanted.tiers)
-        and (not wanted.tags or bool({tag.lower() for tag in wanted.tags} & {tag.lower() for tag in note.tags}))
+        and (not wanted.tags or not set(map(tag_key, wanted.tags)).isdisjoint(map(tag_key, note.tags)))
         and (wanted.after is None or note.happened >= wanted.after)
         and (wanted.before is None or note.happened <= wanted.before)
     )

@@ -44,7 +44,7 @@ from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
 from holdfast.model.identifiers import shows_another_language, units_of, without_names
-from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
+from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id, tag_key
 from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.passages import Budget, budget_of, most_of_each, passage
 from holdfast.model.prompts import is_no_question
@@ -207,7 +207,7 @@ def _reasons(note: Note, wanted: Filter) -> Iterator[str]:
         yield f"types (it is a {note.type})"
     if wanted.tiers and note.tier not in wanted.tiers:
         yield f"tiers (it is {note.tier})"
-    if wanted.tags and not {folded(tag) for tag in wanted.tags} & {folded(tag) for tag in note.tags}:
+    if wanted.tags and set(map(tag_key, wanted.tags)).isdisjoint(map(tag_key, note.tags)):
         yield "tags"
     if wanted.after is not None and note.happened < wanted.after:
         yield f"created_after (it is of {note.happened[:10]})"

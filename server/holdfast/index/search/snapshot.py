@@ -31,7 +31,7 @@ from holdfast.model.identifiers import (
     units_of,
     weighed,
 )
-from holdfast.model.note import NOTE_TYPES, TIERS, id_number
+from holdfast.model.note import NOTE_TYPES, TIERS, id_number, tag_key
 from holdfast.model.ranking import ROW_COLUMNS, Filter
 from holdfast.model.words import query_terms
 
@@ -371,7 +371,7 @@ def _forgotten(connection: sqlite3.Connection) -> int:
 
 
 def _tagged(connection: sqlite3.Connection, tags: Iterable[str]) -> list[int]:
-    wanted = json.dumps([tag.lower() for tag in tags])
+    wanted = json.dumps([tag_key(tag) for tag in tags])
     statement = "SELECT DISTINCT note FROM tags WHERE tag IN (SELECT value FROM json_each(?))"
     return [rowid for (rowid,) in connection.execute(statement, (wanted,))]
 
