@@ -1,10 +1,13 @@
-"""What is kept of a text that is compared with many: no more than the beginning that is looked at."""
+"""What a text states: only its beginning is looked at and kept, and each word of our lists is one that texts have."""
 
 from __future__ import annotations
 
 import pytest
 
+from holdfast.model import statement as model
+from holdfast.model import words
 from holdfast.model.claims import say_the_same
+from holdfast.model.identifiers import content_of
 from holdfast.model.statement import LONGEST, statement
 
 
@@ -28,3 +31,46 @@ def test_texts_that_begin_alike_are_taken_apart_once() -> None:
 )
 def test_the_same_said_in_another_order_or_with_another_clock_is_the_same(one: str, other: str, *, same: bool) -> None:
     assert say_the_same(one, other) is same
+
+
+LISTS = {
+    "words that are left out of searches": (words.STOP_WORDS, words.folded_words),
+    "open words": (words.OPEN_WORDS, words.folded_words),
+    **{f"frame {place}": (frame, words.folded_words) for place, frame in enumerate(words.FRAMES)},
+    "negations": (model.NEGATIONS, model._SAID.findall),
+    "changes": (model.CHANGE_WORDS, model._SAID.findall),
+    "axes": (model.AXIS_OF, model.TOKEN.findall),
+    "numbered": (model.NUMBERED, model.TOKEN.findall),
+    "generic": (model.GENERIC, model.TOKEN.findall),
+    "verbs": (model.VERBS, model.TOKEN.findall),
+    "copulas": (model.COPULAS, model.TOKEN.findall),
+    "roles": (model.ROLES, model.TOKEN.findall),
+    "happenings": (model.HAPPENINGS, model.TOKEN.findall),
+    "days": (model.DAYS, model.TOKEN.findall),
+    "numerals": (model.NUMERALS, model.TOKEN.findall),
+    "ordinals": (model.ORDINALS, model.TOKEN.findall),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_listed_word_is_one_that_a_text_can_have(name: str) -> None:
+    listed, words_of = LISTS[name]
+    assert {word: (words.folded(word), words_of(word)) for word in listed} == {word: (word, [word]) for word in listed}
+
+
+@pytest.mark.parametrize(
+    ("text", "negated", "changed"),
+    [
+        ("बैकअप सर्वर पर नहीं है।", True, False),
+        ("बैकअप सर्वर पर है।", False, False),
+        ("बंदरगाह में नया सर्वर है।", False, True),
+        ("The backup doesn't run at night.", True, False),
+    ],
+)
+def test_what_a_text_denies_or_says_is_new_is_read_in_hindi_too(text: str, *, negated: bool, changed: bool) -> None:
+    assert (statement(text).negated, statement(text).changed) == (negated, changed)
+
+
+def test_a_greek_word_of_the_conversation_around_a_question_names_nothing() -> None:
+    assert content_of("πες μας τι έγινε με τους γερανούς της αποβάθρας") == {"γερανουσ", "αποβαθρασ"}
+    assert content_of("пам'ятаєш пароль?") == {"пароль"}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, query_terms
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, any_of, folded, query_terms
 
 CHANGE_WORDS = frozenset(
     """
@@ -51,7 +51,7 @@ CHANGE_PARTS = (
 NEGATIONS = frozenset(
     """not no never none without disabled off cannot dont doesnt isnt arent wont nicht kein keine keinen nie niemals
     ohne pas jamais sans aucun aucune nunca sin ningun ninguna non mai senza nao sem niet geen nooit не нет никогда без
-    nie nigdy degil yok नहीं लא לא""".split()  # noqa: SIM905
+    nie nigdy degil yok नहीं לא""".split()  # noqa: SIM905
 )
 
 # Of each line one word names another thing than the next does: the test server and the live one.
@@ -198,6 +198,7 @@ LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked 
 STEM = 6  # letters of a word that are compared
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
 TOKEN = re.compile(r"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
+_SAID = re.compile(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
 _POINT_OF_A_WORD = re.compile(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
     r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
 )
@@ -329,7 +330,7 @@ def _statement(content: str) -> Statement:
     words = _words(head)
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
     telling = tuple(word for word in words if not word.generic)
-    said = re.findall(r"\w+(?:'\w+)?", folded(head).replace("\u2019", "'"))
+    said = _SAID.findall(folded(head).replace("\u2019", "'"))
     return Statement(
         words=tuple(words),
         telling=telling,
