@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import date, timedelta
 from itertools import pairwise, permutations
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import values as model
 from holdfast.model.claims import parts_that_differ, say_the_same
 from holdfast.model.note import Note
 from holdfast.model.opposition import compared
@@ -180,6 +182,7 @@ def test_a_text_without_such_values_is_the_very_same(one: str, other: str) -> No
         ("Dinner is at 19:30.", "At 7:30 p.m. we dine, at 9 we go.", "At 19:30 we dine, at 9 we go."),
         ("It lasts 90 minutes.", "It lasts 1 hour and 30 minutes or 2 hours.", "It lasts 90 minutes or 2 hours."),
         ("The İstanbul office opens at 9 am.", "It opens at 09:00 in İzmir.", "It opens at 9 am in İzmir."),
+        ("Dinner is at 19:30 on 1 May.", "On May 1 dine at 7:30 PM in İzmir.", "On 1 May dine at 19:30 in İzmir."),
         ("We meet at 7.", "We meet at seven o'clock.", "We meet at 7."),
         ("From ten to two people come.", "From 1:50 people come.", "From 1:50 people come."),
         ("You may 2 times a day.", "On 2 May we went.", "On 2 May we went."),
@@ -225,6 +228,11 @@ def test_two_times_of_one_clock_and_two_days_of_one_calendar_are_never_one_value
     for kind in (clock, [f"{day:%d.%m.%Y}" for day in days], [f"{day:%d/%m/%Y}" for day in days], list(map(str, days))):
         read = [values(sentence(each))[0] for each in kind]
         assert not [(a.written, b.written) for a, b in permutations(read, 2) if a.is_like(b)]
+
+
+def test_places_in_a_text_are_those_of_its_plainer_form_whatever_letters_it_has() -> None:
+    letters = map(chr, range(sys.maxunicode + 1))
+    assert not [letter for letter in letters if len(letter.translate(model._PLAINER).lower()) != 1]
 
 
 @given(text=st.text(alphabet="0123456789.,:/- \u00bd€$%abhmkpqruinotdswzxßİ’", max_size=60))

@@ -103,9 +103,10 @@ _NO_COUNT = frozenset("this that the other which each every no any another new o
 _DAY, _HALF_DAY, _HOURS, _NOON = 1440, 720, 24, 12  # minutes, and hours
 _MOST_DAYS, _MOST_MONTHS, _MOST_OF_ARTICLES = 31, 12, 2
 _LOOKED_BACK = 30  # characters in which stands what belongs to a number
-# Letters and signs in a plainer form of the same length, so that places in a text stay what they are.
+# Letters and signs in a plainer form of the same length, so that places in a text stay what they are: the last is the
+# only letter of which the small one is two.
 _PLAINER = str.maketrans(
-    "\u00a0\u202f\u2009\u2019\u2013\u2212\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ", "   '--x\u00b5aouseeeeaacnaiouuAOUE"
+    "\u00a0\u202f\u2009\u2019\u2013\u2212\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ\u0130", "   '--x\u00b5aouseeeeaacnaiouuAOUEi"
 )
 
 
@@ -537,10 +538,7 @@ _SUMS = frozenset({"s", "month", "g", "oz", "mm", "inch", "ml"})
 
 @lru_cache(2048)  # one text is compared with many
 def _values(text: str) -> tuple[Value, ...]:
-    plain = text.translate(_PLAINER)
-    low = plain.lower()
-    if len(low) != len(text):
-        low = plain  # one of few letters of which the small one is two
+    low = text.translate(_PLAINER).lower()
     if not _FIGURE.search(low) and _telling().isdisjoint(re.findall(r"[^\W\d_]+", low)):
         return ()
     return _summed(_read(_Text(low, text)), low, text)[:MOST]
