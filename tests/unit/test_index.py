@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import threading
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -30,6 +31,7 @@ from holdfast.index.projection import NoteRow, Update
 from holdfast.index.rows import links_of, note_rows
 from holdfast.index.search import finder as search
 from holdfast.index.search import snapshot
+from holdfast.index.search import vectors as search_vectors
 from holdfast.index.search.finder import Finder
 from holdfast.index.search.vectors import Background, VectorTable, likenesses
 from holdfast.index.view import IndexView, Kept
@@ -1141,3 +1143,28 @@ async def test_a_use_of_a_note_makes_nobody_look_anew_and_a_change_of_it_does(in
     assert await index.read(lambda view: view.used_on(an_id(1), NOW[:10]))
     await index.apply(Update(notes=[row(1, "crane two")], uses=[UseRow(an_id(1), NOW, 2)]))
     assert await index.read(lambda view: view.change_number()) == before + 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_notes_are_as_near_each_other_however_many_are_compared_at_a_time(seed: int) -> None:
+    """Of whole numbers, so that sums are exact."""
+    chance = np.random.default_rng(seed)
+    sizes = chance.integers(1, 5, size=chance.integers(1, 40))
+    table = chance.integers(-9, 10, size=(sizes.sum(), WIDTH)).astype("<f4")
+    starts = np.cumsum(sizes) - sizes
+    with patch.object(search_vectors, "_AT_A_TIME", 7):
+        found = search_vectors._of_each_with_each(table, starts)
+    whole = table @ table.T
+    plainly = np.maximum.reduceat(np.maximum.reduceat(whole, starts, axis=0), starts, axis=1)
+    assert np.array_equal(found, plainly)
+
+
+def test_long_notes_are_compared_in_bounded_memory() -> None:
+    """Compared all at once these would take a gigabyte."""
+    starts = np.arange(0, 16_000, 16)
+    table = np.zeros((16_000, 2), "<f4")
+    tracemalloc.start()
+    search_vectors._of_each_with_each(table, starts)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 128 * 2**20

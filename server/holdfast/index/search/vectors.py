@@ -24,6 +24,7 @@ from holdfast.index.search.snapshot import Floats, Mask, Positions, Snapshot
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID
 
 Cosines = npt.NDArray[np.float32]
+_AT_A_TIME = 64  # notes whose vectors are compared with all others
 
 
 def near_each_other(
@@ -46,9 +47,26 @@ def near_each_other(
     if not ids:
         return {}
     vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), -1)
-    cosines = np.maximum.reduceat(np.maximum.reduceat(vectors @ vectors.T, starts, axis=0), starts, axis=1)
+    cosines = _of_each_with_each(vectors, np.array(starts))
     cosines[~_in_reach(spaces)] = -1.0
     return {note: _nearest(ids, cosines[place], most) for place, note in enumerate(ids)}
+
+
+def _of_each_with_each(vectors: Cosines, starts: npt.NDArray[np.int64]) -> Cosines:
+    """The cosines of notes, of which each has its vectors from its start on, by those two that are nearest.
+
+    A few notes at a time are compared, with themselves and those behind them: of long notes the cosines of all vectors
+    would take a gigabyte.
+    """
+    cosines = np.empty((len(starts), len(starts)), np.float32)
+    for first in range(0, len(starts), _AT_A_TIME):
+        some, others = starts[first : first + _AT_A_TIME], starts[first:] - starts[first]
+        until = starts[first + len(some)] if len(some) < len(others) else len(vectors)
+        among = vectors[some[0] : until] @ vectors[some[0] :].T
+        nearest = np.maximum.reduceat(np.maximum.reduceat(among, some - some[0], axis=0), others, axis=1)
+        cosines[first : first + len(some), first:] = nearest
+        cosines[first:, first : first + len(some)] = nearest.T
+    return cosines
 
 
 def likenesses(vectors: Sequence[bytes | None]) -> list[list[float]]:
