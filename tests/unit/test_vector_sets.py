@@ -21,7 +21,8 @@ from holdfast.engine.agent.remember import NoteStored
 from holdfast.engine.encoding import Progress, drop, progress
 from holdfast.engine.ports import Encoder
 from holdfast.engine.runtime import Memory
-from holdfast.errors import EncoderError, InvalidArgumentError
+from holdfast.engine.state import Tip, Tips
+from holdfast.errors import EncoderError, InvalidArgumentError, StorageError
 from ollama_server import MODEL, Ollama, serving_ollama
 from worlds import WordBag, ask, found, keep, living, until
 
@@ -440,6 +441,23 @@ async def test_a_tip_is_told_once_in_a_folder(tmp_path: Path) -> None:
             for _ in range(2):
                 told += [notice for notice in (await ask(world, "ship")).notices if "Ollama" in notice]
     assert told == ["Ollama is here."]
+
+
+async def test_a_tip_that_cannot_be_kept_as_told_waits_for_a_later_answer_and_keeps_its_place() -> None:
+    class Full:
+        full = True
+
+        async def tell_once(self, _name: str) -> bool:
+            if self.full:
+                raise StorageError("The disk is full.")
+            return True
+
+    memory, tips = Full(), Tips()
+    for name in ("one", "two"):
+        tips.add(Tip(name, name))
+    assert await tips.take(memory) == ""
+    memory.full = False
+    assert [await tips.take(memory) for _ in range(3)] == ["one", "two", ""]
 
 
 async def test_an_encoder_that_keeps_failing_is_reported_once(

@@ -68,7 +68,8 @@ class Tips:
                 if await memory.tell_once(tip.name):
                     return tip.sentence
             except StorageError:
-                return ""  # no answer fails for that
+                self._waiting.appendleft(tip)  # for a later answer: none fails for that
+                return ""
         return ""
 
 
