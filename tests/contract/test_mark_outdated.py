@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
+from holdfast.errors import InvalidArgumentError
+from holdfast.index.note_index import NoteIndex
+from holdfast.index.view import IndexView
 from served import SELF, Agent, made_up_secret, serving
+from worlds import CALLER, keep, living
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +104,33 @@ async def test_a_note_cannot_replace_itself_nor_what_replaced_it(agent: Agent) -
         text = await agent.refused("mark_outdated", node_id=three["id"], superseded_by=successor["id"])
         assert "InvalidArgumentError" in text
     assert agent.notes_on_disk() == before
+
+
+async def test_what_replaced_a_note_is_looked_up_in_few_reads_however_often_that_was_replaced_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+
+    async def counting(index: NoteIndex, work: Callable[[IndexView], Any]) -> Any:
+        nonlocal reads
+        reads += 1
+        return await read(index, work)
+
+    read = NoteIndex.read
+    monkeypatch.setattr(NoteIndex, "read", counting)
+    taken = []
+    async with living(tmp_path) as memory:
+        ids = [(await keep(memory, "The crane lifts 40 tonnes.")).note.id]
+        for tonnes in range(41, 61):
+            ids.append((await keep(memory, f"The crane lifts {tonnes} tonnes.", supersedes=[ids[-1]])).note.id)
+        for successor in (ids[-2], ids[0]):
+            before = reads
+            with pytest.raises(InvalidArgumentError, match="itself superseded"):
+                await memory.attend(
+                    lambda ports, given=successor: mark_outdated(ports, CALLER, MarkOutdated(ids[-1], None, given))
+                )
+            taken.append(reads - before)
+    assert max(taken) < 10
 
 
 @pytest.mark.parametrize("field", ["node_id", "superseded_by"])

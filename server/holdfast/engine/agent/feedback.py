@@ -39,8 +39,6 @@ from holdfast.model.when.questions import read_time, without_time
 from holdfast.model.words import query_terms, question_key
 from holdfast.store.stored import Change
 
-_LONGEST_CHAIN = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class MarkOutdated:
@@ -102,16 +100,11 @@ async def _successor(ports: Ports, old: IndexedNote, given: str | None) -> str |
     if given is None or not given.strip():
         return None
     successor = await resolve(ports.index, given, what="superseded_by")
-    step: IndexedNote | None = successor
-    for _ in range(_LONGEST_CHAIN):
-        if step is None:
-            break
-        if step.note.id == old.note.id:
-            raise InvalidArgumentError(
-                "superseded_by is this note, or is itself superseded by it.", "Name the note that is true now."
-            )
-        following = step.note.superseded_by
-        step = (await ports.index.notes([following])).get(following) if following else None
+    chains = await ports.index.read(lambda view: view.successors([successor.note.id]))
+    if old.note.id in (successor.note.id, *chains.get(successor.note.id, ())):
+        raise InvalidArgumentError(
+            "superseded_by is this note, or is itself superseded by it.", "Name the note that is true now."
+        )
     return successor.note.id
 
 
