@@ -357,7 +357,8 @@ async def test_servers_of_a_schema_before_go_on_beside_newer_ones(
     with monkeypatch.context() as before, psycopg.connect(owner, autocommit=True) as connection:
         before.setattr(schema, "STEPS", schema.STEPS[:former])
         before.setattr(schema, "VERSION", former)
-        before.setattr(schema, "TABLES", sum(schema.TABLES_OF_STEPS[:former], ()))
+        tables = (schema._FIRST_TABLES, schema._SECOND_TABLES, schema._THIRD_TABLES)
+        before.setattr(schema, "TABLES", sum(tables[:former], ()))
         assert schema.migrate(connection, postgres.ROLE) == (0, former)
     async with servers(tmp_path / "early", url, tenant, 1) as (early,):
         with pytest.raises(StorageError, match="holdfast store migrate"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,18 +19,18 @@ from holdfast.engine.ports import Caller
 from holdfast.errors import BatchNotFoundError
 from holdfast.index.journal import put_records
 from holdfast.index.schema import make_tables
+from holdfast.model import maintenance
 from holdfast.model.maintenance import (
-    BUDGET_TOKENS,
     KINDS,
     LEAST_TOLD,
     LINKS_EACH,
     SURELY_TOLD,
     Candidate,
+    Kind,
     Near,
     Text,
     all_candidates,
     as_read,
-    candidates,
     composite,
     cosine,
     majority_space,
@@ -59,6 +60,11 @@ def near(one: Text, likeness: float = 0.95, **given: Any) -> Near:
 
 def kinds_of(seed: Text, *others: Near) -> list[str]:
     return [kind for kind in KINDS if candidates(kind, seed, others)]
+
+
+def candidates(kind: Kind, seed: Text, others: Sequence[Near]) -> list[Candidate]:
+    """Those of one kind that nothing but their words made."""
+    return [item for item in all_candidates(seed, others) if item.kind == kind and not item.doubtful]
 
 
 APART = "Ferry tickets are sold at the kiosk."
@@ -216,14 +222,16 @@ def test_of_a_long_text_the_sentence_that_matters_is_shown() -> None:
     assert passage(long, "", 120).startswith("Sentence number 0")
 
 
-def test_a_budget_goes_to_conflicts_first_and_something_is_always_shown() -> None:
+def test_a_budget_goes_to_conflicts_first_and_something_is_always_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [Candidate("links", (text(at), text(at + 1)), 0.9, ("word " * 80,) * 2) for at in range(0, 60, 2)]
     first, second = within_budget([pairs[:3], pairs[3:]])
     assert first == 3
     assert 3 < second < 27
     assert within_budget([pairs, pairs])[1] == 0
-    assert within_budget([pairs], 1) == [1]
-    assert within_budget([pairs, []], BUDGET_TOKENS * 100) == [30, 0]
+    monkeypatch.setattr(maintenance, "BUDGET_TOKENS", 1)
+    assert within_budget([pairs]) == [1]
+    monkeypatch.setattr(maintenance, "BUDGET_TOKENS", 1_000_000)
+    assert within_budget([pairs, []]) == [30, 0]
 
 
 def test_cosines_of_stored_vectors_are_those_of_numpy() -> None:

@@ -153,18 +153,13 @@ class Candidate:
         return max(text.note.updated for text in self.texts)
 
 
-def candidates(kind: Kind, seed: Text, near: Sequence[Near]) -> list[Candidate]:
-    """What a note and those near it give to judge of one kind by their words, the likest first."""
-    return [item for item in all_candidates(seed, near) if item.kind == kind and not item.doubtful]
-
-
 def all_candidates(seed: Text, near: Sequence[Near], kinds: Collection[Kind] = KINDS) -> list[Candidate]:
     """What a note and those near it give to judge: each pair under the one of these kinds that fits, and a cluster."""
     nearest = sorted(near, key=lambda item: (-item.likeness, item.text.note.id))[:NEIGHBOURS]
     pairs = [
         found
         for rank, item in enumerate(nearest)
-        if item.likeness >= LEAST and not item.is_judged and not _is_both(seed, item, "archival")
+        if item.likeness >= LEAST and not item.is_judged and not _are_archival(seed, item)
         if (found := _pair(seed, item, rank, kinds)) is not None
     ]
     return [*pairs, *_clusters(seed, near)] if "consolidations" in kinds else pairs
@@ -301,14 +296,14 @@ def shown_text(content: str, most: int) -> str:
     return f"{head[:cut] if cut > most // 2 else head} …"
 
 
-def within_budget(lists: Sequence[Sequence[Candidate]], budget: int = BUDGET_TOKENS) -> list[int]:
-    """How many of each list a token budget holds, the first list before the second; at least one in all."""
+def within_budget(lists: Sequence[Sequence[Candidate]]) -> list[int]:
+    """How many of each list the token budget holds, the first list before the second; at least one in all."""
     counts = [0] * len(lists)
     spent = 0
     for place, items in enumerate(lists):
         for item in items:
             spent += sum(NOTE_TOKENS + most_tokens(shown) for shown in item.passages)
-            if spent > budget and any(counts):
+            if spent > BUDGET_TOKENS and any(counts):
                 return counts
             counts[place] += 1
     return counts
@@ -357,8 +352,8 @@ def _may_cluster(note: Note) -> bool:
     return note.tier == "working" and CONSOLIDATED not in note.tags
 
 
-def _is_both(seed: Text, item: Near, tier: str) -> bool:
-    return seed.note.tier == item.text.note.tier == tier
+def _are_archival(seed: Text, item: Near) -> bool:
+    return seed.note.tier == item.text.note.tier == "archival"
 
 
 def _in_order(one: Text, other: Text) -> tuple[Text, Text]:

@@ -250,11 +250,6 @@ _VERBS_FIRST = frozenset(
 )
 
 
-def first_sentence(content: str) -> str:
-    """The first sentence that says something, without its final point."""
-    return next(iter(sentences(content)), "").rstrip(".;:, ")
-
-
 def stem(word: str) -> str:
     """What is compared of a folded word."""
     return _ENDINGS.sub("", word)[:STEM]

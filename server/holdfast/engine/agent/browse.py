@@ -242,7 +242,7 @@ async def listing(ports: Ports, space: str) -> SpaceListing:
     return SpaceListing(tuple(notes), count - len(notes))
 
 
-async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tuple[str, AlwaysRelevant]:
+async def context(ports: Ports, space: str) -> tuple[str, AlwaysRelevant]:
     """What work in a space should know at once: core notes, then the working ones that were changed last.
 
     Returns the space's one spelling with them.
@@ -255,15 +255,15 @@ async def context(ports: Ports, space: str, budget: int = CONTEXT_TOKENS) -> tup
     def read(view: IndexView) -> AlwaysRelevant:
         core = view.standing("core", name, ports.now, MOST_STANDING)
         recent = view.standing("recent", name, ports.now, MOST_STANDING)
-        return _fitting(view, [*core, *recent], budget)
+        return _fitting(view, [*core, *recent])
 
     return name, await ports.index.read(read)
 
 
-async def about_self(ports: Ports, budget: int = CONTEXT_TOKENS) -> AlwaysRelevant:
+async def about_self(ports: Ports) -> AlwaysRelevant:
     """The Self note and what is about the user."""
     return await ports.index.read(
-        lambda view: _fitting(view, view.standing("self", GLOBAL_SPACE, ports.now, MOST_STANDING), budget)
+        lambda view: _fitting(view, view.standing("self", GLOBAL_SPACE, ports.now, MOST_STANDING))
     )
 
 
@@ -299,12 +299,12 @@ async def _page(ports: Ports, path: str) -> str | None:
     return None if page is None else page.data.decode("utf-8", "replace")
 
 
-def _fitting(view: IndexView, ids: Sequence[str], budget: int) -> AlwaysRelevant:
+def _fitting(view: IndexView, ids: Sequence[str]) -> AlwaysRelevant:
     """The first notes that the budget holds, of each at most a share of it: a long one keeps no shorter ones out."""
     notes: list[Note] = []
     texts: list[str] = []
     omitted: list[str] = []
-    left = budget
+    left = CONTEXT_TOKENS
     for start in range(0, len(ids), _STEP):
         if left < ENTRY_TOKENS:
             omitted += ids[start:]
@@ -312,7 +312,7 @@ def _fitting(view: IndexView, ids: Sequence[str], budget: int) -> AlwaysRelevant
         found = view.notes(ids[start : start + _STEP])
         for note_id in ids[start : start + _STEP]:
             note = found[note_id].note
-            text = _shown(note, budget // LARGEST_SHARE)
+            text = _shown(note, CONTEXT_TOKENS // LARGEST_SHARE)
             cost = ENTRY_TOKENS + min(LONGEST_TITLE, most_tokens(note.title)) + most_tokens(text)
             if cost <= left:
                 notes.append(note)

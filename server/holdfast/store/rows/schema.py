@@ -34,7 +34,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _FIRST_TABLES: Final = ("tenants", "notes", "pages", "journal", "touched", "texts", "trash", "leases")
 _SECOND_TABLES: Final = ("tokens", "recalls", "encodings")
 _THIRD_TABLES: Final = ("backups", "backup_parts")
-TABLES_OF_STEPS: Final = (_FIRST_TABLES, _SECOND_TABLES, _THIRD_TABLES)
 TABLES: Final = _FIRST_TABLES + _SECOND_TABLES + _THIRD_TABLES
 COMPATIBLE_FROM: Final = 1  # the oldest schema whose servers may go on beside this one
 ASK_VERSION: Final = "SELECT version, compatible_from FROM holdfast.meta"
