@@ -26,10 +26,10 @@ from holdfast.model.access import tenant_key
 from holdfast.settings import Settings
 from holdfast.store.folder import Folder
 from holdfast.store.journal import line_of
-from holdfast.store.memory import Locks, MemoryNotes, State
 from holdfast.store.records import as_line
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.notes import RowNotes
+from memory_store import Locks, MemoryNotes, State
 from pictures import Texts, forget_below, shown
 
 FOLDER, MEMORY, ROWS = "folder", "memory", "rows"
