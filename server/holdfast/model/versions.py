@@ -185,7 +185,7 @@ class _Both:
         return (len(self.mine) - len(self.left) + len(self.its) - len(self.fresh)) / 2
 
     @property
-    def share_their_subject(self) -> bool:
+    def share_only_their_subject(self) -> bool:
         """Whether what they say of it has no word in common."""
         return not (_says_the_same(self.older, self.newer) or _says_the_same(self.newer, self.older))
 
@@ -384,7 +384,7 @@ def _of_words(both: _Both) -> dict[str, float]:
     """What they share, what each has alone, and what is asked with their words."""
     older, newer = both.older, both.newer
     mine, its = older.about - VAGUE, newer.about - VAGUE
-    is_another = not both.values.differ and both.share_their_subject
+    is_another = not both.values.differ and both.share_only_their_subject
     return {
         "shared": min(both.shared, _MOST_SHARED),
         "nothing shared": both.shared == 0,
@@ -504,7 +504,7 @@ def _are_siblings(both: _Both) -> bool:
         or _belong_to_two(older, newer)
         or (both.values.differ and (_tells_of_a_part(older, newer) or _tells_of_a_part(newer, older)))
         or _fill_one_form(both)
-        or (both.values.other and both.share_their_subject)  # a day of one thing and an amount of another
+        or (both.values.other and both.share_only_their_subject)  # a day of one thing and an amount of another
         or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
     )
 

@@ -565,8 +565,8 @@ def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, 
         return [given]
     if intent.place:
         known = set(given or view.spaces())
-        named = [name for name in _spellings(intent.place) if name in known]
-        return [(named[0],)] if named else None
+        meant = [name for name in _spellings(intent.place) if name in known]
+        return [(meant[0],)] if meant else None
     space = asking.question.space
     if space is None or intent.everywhere:
         return [()]

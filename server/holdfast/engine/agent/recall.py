@@ -550,7 +550,7 @@ def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
 
 
 def standing_notices(view: IndexView, ports: Ports, vector: QueryVector | None) -> list[str]:
-    """What stands in the way of a whole answer."""
+    """Warnings that make this answer incomplete: unread notes, unencoded notes, quarantined files."""
     notices = [ports.reading_notice] if ports.reading_notice else []
     pending = count_unencoded(view, ports, vector)
     if pending:

@@ -105,7 +105,7 @@ async def find_work(
     """Look for what there is to judge and hand it out as a batch; no note is changed.
 
     Args:
-        ports: the ports_now.
+        ports: of the memory that is looked through.
         caller: whom the batch is for.
         kinds: which; all by default.
         limit: the most of each kind, 1 to 50.
@@ -396,7 +396,7 @@ async def resolve_proposal(memory: Attending, caller: Caller, proposal_id: str, 
     is_rejected = action.startswith("reject")
     known = await memory.attend(lambda ports: find_proposal(ports, proposal_id))
 
-    async def resolve(ports: Ports) -> Outcome:
+    async def decide(ports: Ports) -> Outcome:
         proposal = await find_proposal(ports, proposal_id)
         if is_rejected:
             outcome = Outcome(proposal.id, "skipped", "Rejected; nothing was changed.", proposal_id=proposal.id)
@@ -409,7 +409,7 @@ async def resolve_proposal(memory: Attending, caller: Caller, proposal_id: str, 
         return outcome
 
     about = {"proposal": known.id, "action": action, "notes": sorted(known.hashes)}
-    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), resolve, _as_record)
+    return await journalled(memory, AdminCall(caller, "admin_resolve_proposal", about), decide, _as_record)
 
 
 async def _dropped(ports: Ports, proposal: Proposal, outcome: Outcome) -> Outcome:
