@@ -22,6 +22,7 @@ from holdfast.model.statement import (
     GENERIC,
     GENERIC_STEMS,
     LONGEST,
+    MINE,
     NUMBERED,
     NUMERALS,
     ORDINALS,
@@ -116,7 +117,6 @@ KIN = frozenset(  # whose somebody is: Julien's sister is another than Julien
     prima primo amiga amigo vecino vecina soeur sœur frere mere pere parents femme mari fils fille cousine oncle amie
     ami voisin voisine""".split()  # noqa: SIM905 - a list of words reads better as one text
 )
-_MINE = frozenset("my our mein meine unser unsere mi nuestro nuestra mon ma notre".split())  # noqa: SIM905 - as above
 
 _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and say nothing of a matter
     """adjourned transferred handed passed gave swapped swap transposed converted closed noch abgegeben aufgehort
@@ -321,7 +321,7 @@ def _claim(content: str) -> Claim:
         or _CHANGING.search(said) is not None,
         renewed=frozenset(stem(plain[place + 1]) for place in new if place + 1 < len(plain)),
         ended=_ENDED.search(folded(head[:cut])) is not None,
-        mine=not words.isdisjoint(_MINE),
+        mine=not words.isdisjoint(MINE),
         spaced=UNSPACED.search(head) is None,
         part=part,
         wholes=wholes,
@@ -447,7 +447,7 @@ def _is_labelled(text: str, before: str) -> bool:
         return True
     if not before.isalpha() or text in NUMERALS or before.endswith("ed") or before in _UNIT_OF:
         return False
-    joins = before in _JOINING or before in STOP_WORDS or before in VERBS or before in COPULAS or before in FRAME_WORDS
+    joins = before in _JOINING or before in STOP_WORDS or before in VERBS or before in FRAME_WORDS
     return not joins and stem(before) not in GENERIC_STEMS and before not in _ABOUT_OF
 
 

@@ -97,23 +97,22 @@ GENERIC = frozenset(
     number value main""".split()  # noqa: SIM905
 )
 
+COPULAS = frozenset(
+    """is are was were be been has have had may can will must should shall do does did ist sind war waren hat haben
+    wird werden wurde kann soll muss est sont etait a ont es son era esta estan e ha sono zijn""".split()  # noqa: SIM905
+)
 # Words of the part of a sentence that says something of its subject.
-VERBS = frozenset(
-    """is are was were be been has have had may can will must should shall do does did
-    ist sind war waren hat haben wird werden wurde betragt kostet liegt wohnt muss kann soll
-    est sont etait a ont coute sera doit
-    es son era esta estan tiene cuesta trabaja vive
-    e ha sono costa deve
-    kosten heeft zijn
-    runs uses lives costs listens expires starts ends begins takes leads owns runs works serves""".split()  # noqa: SIM905
+VERBS = COPULAS | frozenset(
+    """betragt kostet liegt wohnt coute sera doit tiene cuesta trabaja vive costa deve kosten heeft
+    runs uses lives costs listens expires starts ends begins takes leads owns works serves""".split()  # noqa: SIM905
 )
 
+MINE = frozenset("my our mein meine unser unsere mi nuestro nuestra mon ma notre".split())  # noqa: SIM905 - as above
 # As in "Anna leads the team": of these there is one, so that another who does it has taken over.
-ROLES = frozenset(
+ROLES = MINE | frozenset(
     """lead leads head heads own owns maintain maintains manage manages handle handles responsible charge contact
-    our my primary default main favourite favorite only sole official standard chosen
-    leitet verantwortlich zustandig unser unsere mein meine
-    responsable dirige notre mon ma nuestro nuestra mi""".split()  # noqa: SIM905
+    primary default main favourite favorite only sole official standard chosen
+    leitet verantwortlich zustandig responsable dirige""".split()  # noqa: SIM905
 )
 # What began with these took place and was over: a line of a log, a meeting.
 OCCASIONS = frozenset(
@@ -187,11 +186,6 @@ SCALES = {
     "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12, "hundred": 100, "hundert": 100, "cents": 100,
     "thousand": 1000, "tausend": 1000, "mille": 1000, "mil": 1000, "million": 10**6, "billion": 10**9,
 }  # fmt: skip
-COPULAS = frozenset(
-    """is are was were be been has have had may can will must should shall do does did ist sind war waren hat haben
-    wird werden wurde kann soll muss est sont etait a ont es son era esta estan e ha sono zijn""".split()  # noqa: SIM905
-)
-
 Kind = Literal["word", "name", "value"]
 
 LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
