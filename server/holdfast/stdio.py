@@ -24,6 +24,7 @@ from mcp.server.stdio import stdio_server
 
 from holdfast.early import Heard
 
+_HALF_A_PAIR: Final = re.compile(r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F]..)")
 _ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
 
 log = structlog.get_logger()
@@ -108,9 +109,18 @@ class _Lines:
         if self._probes and _shakes_hands(line):
             self._next = line
             raise StopAsyncIteration
+        line = _well_formed(line)
         if self._probes is not False and (probes := _probes(line)) is not None:
             self._probes = probes
         return line
+
+
+def _well_formed(line: str) -> str:
+    """The same request with U+FFFD for each half of a surrogate pair: the framework would drop it and never answer."""
+    if not _HALF_A_PAIR.search(line) or (message := _parsed(line)) is None:
+        return line
+    written = json.dumps(message, ensure_ascii=False)
+    return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
 
 
 def _probes(line: str) -> bool | None:

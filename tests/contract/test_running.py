@@ -90,6 +90,16 @@ def test_lines_that_are_no_messages_do_not_end_the_server(environment: dict[str,
         assert server.end()[0] == 0
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_a_text_that_was_cut_within_a_sign_is_stored_and_found(environment: dict[str, str], era: str) -> None:
+    with stdio(environment, era) as server:
+        server.begin()
+        assert not server.tool("remember", content="Tangerines \ud83d are for the crane crew \U0001f34a.")["isError"]
+        assert "Tangerines \ufffd are for the crane crew \U0001f34a." in json.dumps(
+            server.tool("recall", query="tangerines \ude00"), ensure_ascii=False
+        )
+
+
 def test_a_tool_that_there_is_not_is_an_error_and_not_the_end(environment: dict[str, str]) -> None:
     with stdio(environment) as server:
         server.begin()
