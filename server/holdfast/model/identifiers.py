@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -118,6 +118,15 @@ def _other_words(query: str, taken: AbstractSet[str]) -> Iterator[Unit]:
         if term not in taken and term in content:
             kind: Kind = "unspaced" if _is_unspaced(term) else "word"
             yield Unit(term, kind, (term,), frozenset([term]))
+
+
+def lost_identifiers(query: str, known: Collection[str], unknown: AbstractSet[str]) -> frozenset[str]:
+    """The identifiers of a question that no note holds: what it asks about is not stored, whatever is like it."""
+    return frozenset(
+        unit.label
+        for unit in units_of(query)
+        if unit.kind == "identifier" and unit.label not in known and unit.terms & unknown
+    )
 
 
 def counts_fully(unit: Unit, query: str, rare: int, extraordinary: AbstractSet[str]) -> bool:

@@ -32,6 +32,7 @@ from holdfast.model.identifiers import (
     asks_for_one_thing,
     content_of,
     is_strange,
+    lost_identifiers,
     named_nowhere,
     shows_another_language,
     unheard_of,
@@ -138,10 +139,11 @@ FLOOR = 0.14  # below it a single note is not returned
 WEAK = 0.7  # below it a note is marked as doubtful
 _BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
 LEVELLED = 32  # places whose relevances are brought into order
+_BEST, _NEARLY = 8, 0.93  # places in which words decide between two of nearly the same score; its share
 _HIGHEST = 0.999  # odds are counted up to here
 _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
-_LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3
+_LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3  # longer questions tell more
 _NAMED_FLOOR, _HIGHEST_FLOOR, _SHOWN_WORDS = 0.72, 0.85, 5  # relevance of what holds one identifier, and all
 _FEW, _ENOUGH = 0.1, 0.5  # share of the notes; of what is asked about
 _SURELY_ALL = 0.75  # of it, where a word is only seldom: of less than that two of three are there by the way
@@ -282,9 +284,9 @@ def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
     """The same in the same order, with relevances that never rise from one to the next: see `never_rising`."""
     worth = never_rising([item.relevance for item in ranked[:LEVELLED]])
     worth += [min(item.relevance, worth[-1]) for item in ranked[LEVELLED:]]
+    pairs = zip(ranked, worth, strict=True)
     return [
-        item if item.relevance == most else item._replace(relevance=most, alone=item.relevance)
-        for item, most in zip(ranked, worth, strict=True)
+        item if item.relevance == most else item._replace(relevance=most, alone=item.relevance) for item, most in pairs
     ]
 
 
@@ -354,7 +356,7 @@ def relevance(
 def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[Ranked]:
     """Every candidate, best first; equal scores newest first, then by id."""
     terms = query_terms(question.text)
-    lost = len(terms) <= _MOST_TERMS and bool(lost_identifiers(question.text, found))  # longer ones tell more
+    lost = len(terms) <= _MOST_TERMS and lost_identifiers(question.text, found.rare, found.unknown)
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
     foreign = shows_another_language(question.text)
@@ -369,7 +371,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         unknown,
         strange=strange,
         unheard=unheard,
-        beside=lost or (question.one_language and foreign and unheard_of(terms, found.unknown) >= _UNREAD),
+        beside=bool(lost) or (question.one_language and foreign and unheard_of(terms, found.unknown) >= _UNREAD),
         names=bool(written_as_names(inside)),
         foreign=question.one_language and foreign,
         telling=_telling(question, found),
@@ -380,10 +382,23 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         nobody=nobody,
         known=math.exp(_SURER - _NOBODY_KNOWS * strange_share - _NO_SUCH_NAME * bool(nobody)),
     )
-    ranked = [_ranked(candidate, asked, weights) for candidate in found.candidates]
-    ranked.sort(key=lambda item: item.candidate.id)
+    ranked = sorted((_ranked(each, asked, weights) for each in found.candidates), key=lambda item: item.candidate.id)
     ranked.sort(key=lambda item: item.candidate.created, reverse=True)
     ranked.sort(key=lambda item: item.score, reverse=True)
+    return _with_more_words_first(ranked)
+
+
+def _with_more_words_first(ranked: list[Ranked]) -> list[Ranked]:
+    """The same, but of two of the best that are nearly as good, what has the other's words and more of them first.
+
+    That tells "in summer" from "in winter", which mean nearly the same.
+    """
+    for place in range(min(len(ranked), _BEST) - 1, 0, -1):
+        better, item = ranked[place - 1 : place + 1]
+        is_near = not item.by_words and item.score >= _NEARLY * better.score
+        if is_near and set(item.candidate.matched) > set(better.candidate.matched):
+            also = (*item.also, "more of the words")
+            ranked[place - 1 : place + 1] = item._replace(score=better.score, also=also), better
     return ranked
 
 
@@ -404,20 +419,10 @@ def gated(
         return [item for item in ranked if passing(item)][:limit]
     least = BESIDE_SURE if is_sure(ranked) else 0.0
     shown = [item for item in ranked if item.likeness >= FLOOR and item.relevance >= least]
-    best = max((item.likeness for item in shown), default=0.0)
-    if best < GATE:
+    if (best := max((item.likeness for item in shown), default=0.0)) < GATE:
         near = asks and best >= ASKED_GATE and not shown[0].by_words
         return shown[: min(limit, MOST_DOUBTFUL)] if near else []
     return shown[:limit]
-
-
-def lost_identifiers(query: str, found: Found) -> frozenset[str]:
-    """The identifiers of a question that no note holds: what it asks about is not stored, whatever is like it."""
-    return frozenset(
-        unit.label
-        for unit in units_of(query)
-        if unit.kind == "identifier" and unit.label not in found.rare and unit.terms & found.unknown
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,7 @@ def window_of(view: IndexView, asking: Asking) -> TimeWindow | None:
 def placed(asking: Asking, window: TimeWindow | None) -> Asking:
     """The question with its time known. What was before an event is not told in the event's own words.
 
-    Where its time leaves nothing out, the names of weekdays in it are looked for like other words.
+    Where its time leaves nothing out, the names of weekdays and seasons in it are looked for like other words.
     """
     if window is None or asking.time is None:
         return asking

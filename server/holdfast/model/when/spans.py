@@ -507,6 +507,7 @@ _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
 
 
 def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
-    """Of words of time those that a note may use as well: names of weekdays; of months and seasons, dates and years."""
+    """Of words of time those that a note may use as well: names of weekdays and seasons; of months, dates and years."""
     found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
-    return [word for word in found if word in _WEEKDAYS or (all_of_them and (word in NAMED or _DATE.fullmatch(word)))]
+    always = _WEEKDAYS | SEASONS.keys()
+    return [word for word in found if word in always or (all_of_them and (word in NAMED or _DATE.fullmatch(word)))]
