@@ -149,6 +149,9 @@ SIBLINGS = {
     "sprints": ("Sprint 31 closed with 24 points.", "Sprint 32 closed with 31 points."),
     "two with letters": ("Incubator A is set to 37 degrees.", "Incubator B is set to 34 degrees."),
     "lines of a log": ("12 May: ten laps, best lap 1:42.3.", "19 May: twelve laps, best lap 1:40.9."),
+    "a grandmother and a grandfather": ("Grandpa takes 20 mg of statin.", "Grandma takes 40 mg of statin."),
+    "an estimate and what came": ("Estimate for the crane: three weeks.", "The crane took seven weeks to mend."),
+    "a goal and what is so": ("We aim for a coverage of 85 percent.", "The coverage so far is 71 percent."),
     "turns of a talk": ("Great, the limit of the gateway is 100!", "Oh, the limit of the gateway is 300!"),
 }
 

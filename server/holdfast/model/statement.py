@@ -122,6 +122,20 @@ HAPPENINGS = OCCASIONS | frozenset(
     """deployed fixed finished completed met discussed talked shipped ran merged restarted restored read watched visited
     incident measured closed resolved investigated""".split()  # noqa: SIM905
 )
+# What was meant to be, and what came: neither is a newer version of the other.
+_MEANT = re.compile(
+    r"\b(?:aim(?:s|ed|ing)?|goals?|budget(?:ed)?|estimate[ds]?|estimation|forecast|expect(?:s|ed|ing)?|hope[ds]?|"
+    r"hypothesis|intend(?:s|ed)?|planned|plans? (?:is|was|to)|predict(?:s|ed|ion)?|quote[ds]?|recommend(?:s|ed)?|"
+    r"scheduled|supposed|wants? to|meant to|due|ziel|schatzung|geschatzt|erwarten|erwartet|empfohlen|empfiehlt|"
+    r"geplant|vorgesehen|kostenvoranschlag|hypothese|objectif|estime|prevu|recommande|objetivo|presupuesto|previsto|"
+    r"estimado)\b"
+)
+_CAME = re.compile(
+    r"\b(?:was|were|had|took|came|ended|finished|lasted|arrived|landed|shipped|spent|paid|got|ran|grew|sold|read|kept|needed|reached|managed|"
+    r"results?|in the end|so far|turned out|actual(?:ly)?|(?:is|are) at|war|waren|hatten?|kamen?|kostete|dauerte|"
+    r"brauchte|am ende|ergebnis|bisher|etait|fut|ont ete|a dure|a coute|finalement|resultat|fue|fueron|costo|duro|"
+    r"al final|resultado)\b"
+)
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
 
@@ -285,6 +299,7 @@ class Statement:
 
     `telling` are the words that belong to something in particular.
     `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
+    `meant`: what it tells of was planned, estimated or hoped for; `came`: it took place, or is so by now.
     """
 
     words: tuple[Word, ...]
@@ -298,6 +313,8 @@ class Statement:
     happened: bool
     chatty: bool
     role: bool
+    meant: bool
+    came: bool
 
 
 GENERIC_STEMS = frozenset(map(stem, GENERIC))
@@ -332,6 +349,8 @@ def _statement(content: str) -> Statement:
         happened=_happened(head) or _is_dated(content),
         chatty=bool(_CHAT.search(content[:LONGEST])),
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
+        meant=_MEANT.search(folded(head)) is not None,
+        came=_CAME.search(folded(head)) is not None and (CHANGE_WORDS - {"took"}).isdisjoint(said),
     )
 
 

@@ -28,18 +28,14 @@ SURELY_APART, PERHAPS = 0.05, 0.2  # of two read together: less is two things; f
 FAR = 0.3  # a cosine below which two notes are about two things
 # Reasons of the edges that a note gets when it is stored. Of those that say how two notes were read together the weight
 # is how likely they tell one fact, but for `APART`: they tell of two things.
-CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART = AUTO_REASONS = (
-    "close by content", "first of its space", "stored before it",
-    "told anew", "perhaps told anew", "close, of another matter",
-)  # fmt: skip
+CLOSE, FIRST, BEFORE = "close by content", "first of its space", "stored before it"
+ANEW, MAYBE, APART = "told anew", "perhaps told anew", "close, of another matter"
+AUTO_REASONS = (CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART)
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
-_USUAL = 0.6  # a cosine that tells nothing
-_ASSUMED = 0.75  # where there are no vectors, words alone must do
-_NEAR = 0.75
+_USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
 _SAME_FRAME = 0.6  # of their words are the same: one is written as the other is
-_HALF = 0.5
-_ALIKE = 0.4
+_HALF, _ALIKE = 0.5, 0.4
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -195,6 +191,10 @@ class _Both:
         return min(len(self.left), len(self.fresh))
 
 
+def _values_in(said: Claim) -> list[Term]:
+    return [term for term in said.head if term.kind == "value"]
+
+
 def _says_the_same(one: Claim, other: Claim) -> bool:
     about = {term.stem for term in one.head if term.subject}
     return any(other.holds(term) for term in one.head if not term.subject and term.stem not in about)
@@ -231,7 +231,7 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
-    if _belong_to_two(claim(older), claim(newer)):
+    if _belong_to_two(claim(older), claim(newer)) or _are_twins(claim(older), claim(newer)):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
 
@@ -313,8 +313,9 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
-    """Whether they are talk, or both a record of what took place."""
-    return one.chatty or other.chatty or (one.happened and other.happened)
+    """Whether they are talk, both a record of what took place, or a plan and what became of it."""
+    is_outcome = (one.meant and other.came and not other.meant) or (other.meant and one.came and not one.meant)
+    return one.chatty or other.chatty or (one.happened and other.happened) or is_outcome
 
 
 def _share_a_topic(older: str, newer: str) -> bool:
@@ -461,7 +462,7 @@ class _Values:
 
 
 def _values(older: Claim, newer: Claim) -> _Values:
-    mine, its = ([term for term in each.head if term.kind == "value"] for each in (older, newer))
+    mine, its = _values_in(older), _values_in(newer)
     left = {term.sort for term in mine if term.stem not in newer.stems}
     fresh = {term.sort for term in its if term.stem not in older.stems}
     differ = _can_be_exchanged(left, fresh)
@@ -519,6 +520,16 @@ def _are_opposites(older: Claim, newer: Claim) -> bool:
     return False
 
 
+def _are_twins(older: Claim, newer: Claim) -> bool:
+    """Whether nearly the same is said of two that one word tells apart: grandpa and grandma, tank 1 and tank 2."""
+    if newer.changed:
+        return False
+    if (mine := _kin_in(older)) and (its := _kin_in(newer)) and mine.isdisjoint(its):
+        return True
+    is_alike = _frame(older, newer) >= _HALF
+    return is_alike and (_are_opposites(older, newer) or _have_two_labels(older, newer, both=True))
+
+
 def _fill_one_form(both: _Both) -> bool:
     """As "Anna takes 5 mg of this" and "of that 10 mg": one sentence with other words in several places."""
     places = both.places
@@ -532,18 +543,22 @@ def _fill_one_form(both: _Both) -> bool:
 
 def _are_numbered(older: Claim, newer: Claim) -> bool:
     """Whether numbers in their subjects differ, or what they number does."""
-    mine, its = ([term for term in each.head if term.kind == "value"] for each in (older, newer))
-    if any(
+    mine, its = _values_in(older), _values_in(newer)
+    return _have_two_labels(older, newer) or (
+        any(term.subject and term.stem not in newer.stems for term in mine)
+        and any(term.subject and term.stem not in older.stems for term in its)
+    )
+
+
+def _have_two_labels(older: Claim, newer: Claim, *, both: bool = False) -> bool:
+    """Whether the number that tells one of many differs, in the subject of one or of both."""
+    return any(
         one.sort == other.sort
         and one.sort.startswith("label")
         and one.stem != other.stem
-        and (one.subject or other.subject)
-        for one in mine
-        for other in its
-    ):
-        return True
-    return any(term.subject and term.stem not in newer.stems for term in mine) and any(
-        term.subject and term.stem not in older.stems for term in its
+        and (one.subject and other.subject if both else one.subject or other.subject)
+        for one in _values_in(older)
+        for other in _values_in(newer)
     )
 
 
