@@ -83,6 +83,12 @@ def built_in() -> BuiltinEncoder:
     return BuiltinEncoder()
 
 
+MEETING = (
+    "Meeting of the cafe team on the second of March, everybody there but Ines. The till was 14 euros short on Friday, "
+    "nobody knows why. Milk comes from the Brandt farm, forty litres on Mondays and Thursdays. Deliveries are taken at "
+    "the front door. The oven is cleaned on Sundays, by whoever closes. Tips are shared out at the end of the month. "
+    "Ines has the key of the drinks store. The summer menu is to be ready by the first of May, with two cold soups."
+)
 PAIRS = {
     "a switch": ("The till runs on Vend.", "We replaced Vend with Lightspeed at the till.", "what runs at the till?"),
     "another role's name": (
@@ -180,6 +186,47 @@ async def test_the_like_of_another_thing_is_no_version(tmp_path: Path, built_in:
         first, second = await kept(memory, *MAILBOXES)
         assert reasons(second)[first.note.id] != ANEW
         assert not any(behind(await ask(memory, "when do the mailboxes move to the cloud?")).values())
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "other", "question"),
+    [
+        (
+            "Grandpa takes 20 mg of simvastatin in the evening.",
+            "Grandma takes 40 mg of simvastatin in the evening.",
+            "how much simvastatin does Grandpa get?",
+        ),
+        (
+            "Budget for the kitchen renovation: at most 14,000 euros.",
+            "The kitchen renovation came to 17,350 euros in the end.",
+            "what was our budget for the kitchen?",
+        ),
+        (
+            "Estimate for the login rewrite: three weeks.",
+            "The login rewrite took seven weeks.",
+            "what was the estimate for the login rewrite?",
+        ),
+        ("In winter the pool opens at 9.", "In summer the pool opens at 7.", "when does the pool open in winter?"),
+    ],
+)
+async def test_what_one_word_tells_apart_is_no_version_and_who_has_the_word_asked_for_comes_first(
+    tmp_path: Path, built_in: BuiltinEncoder, asked_for: str, other: str, question: str
+) -> None:
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second = await kept(memory, asked_for, other)
+        assert not any("supersede" in notice for notice in second.notices)
+        assert next(iter(behind(await ask(memory, question)))) == first.note.id
+
+
+async def test_what_a_long_note_tells_among_much_else_is_read_beside_what_is_told_anew(
+    tmp_path: Path, built_in: BuiltinEncoder
+) -> None:
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second, third = await kept(
+            memory, MEETING, "Deliveries now go to the back door.", "The oven man comes on Mondays at 19:30."
+        )
+        assert any(first.note.id in notice for notice in second.notices)
+        assert not third.notices
 
 
 async def test_what_was_read_goes_before_what_words_make_likely(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from operator import mul
 from typing import Literal, get_args
 
 from holdfast.model.note import Note, in_time
-from holdfast.model.opposition import Comparison, compared
+from holdfast.model.opposition import LONG, Comparison, compared, to_read
 from holdfast.model.tokens import most_tokens
-from holdfast.model.versions import ReadTogether
+from holdfast.model.versions import ReadTogether, likelihood_together
 from holdfast.model.words import query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
@@ -53,6 +53,7 @@ NOTE_TOKENS = 12  # what a note costs beside its text
 NEIGHBOURS = 15  # that are looked at
 LINKS_EACH = 3  # of the nearest that a note is offered to be linked with
 LEAST_TOLD, SURELY_TOLD = 0.04, 0.5  # how likely a pair that was read is no two things: to be offered; for no link
+LEAST_IN_PART = 0.2  # the same for another value of one thing of many that a long note tells
 BY_WORDS = 0.5  # how sure a pair is of which words alone tell
 MOST_SAID = 12.0  # of the logarithms of odds that reading gives
 # Of what two notes show: for another value, and for the same once more, as logarithms of odds against two things.
@@ -238,6 +239,16 @@ def told(seen: Seen, said: ReadTogether) -> tuple[float, float]:
     return anew / (1.0 + anew + again), again / (1.0 + anew + again)
 
 
+def _told_in_part(earlier: Note, later: Note, seen: Seen, said: ReadTogether) -> tuple[float, float]:
+    """The same where a note is long: of that the likest sentence was read, so what all of it is like says little.
+
+    What is less likely is 0: much else is told there that has nothing to do with the other note.
+    """
+    anew = likelihood_together(*to_read(earlier, later, seen.likeness), said)
+    again = told(seen, said)[1]
+    return anew if anew >= LEAST_IN_PART else 0.0, again if again >= SURELY_TOLD else 0.0
+
+
 def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     """A pair as what reading the two together tells; None where that is two things, or a kind that is not asked for.
 
@@ -246,7 +257,9 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     seen = pair.seen
     if seen is None:
         return pair
-    anew, again = told(seen, said)
+    later, earlier = (text.note for text in pair.texts)
+    is_long = max(len(later.content), len(earlier.content)) > LONG
+    anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     is_link = pair.kind == "links"
     if anew + again < (SURELY_TOLD if is_link or (pair.doubtful and seen.likeness >= LINK) else LEAST_TOLD):
         return pair if is_link else None

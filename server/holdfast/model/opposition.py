@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from holdfast.model.claims import parts_that_differ, say_the_same, says_more
 from holdfast.model.note import Note, in_time, may_be_versions
@@ -197,6 +197,7 @@ ALIGNED = 0.5  # what two sentences share that are about the same, beside the tw
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
 LONG = 400  # characters of a note, of which more is said than can be read beside another one
 LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
+_OF_ONE_SENTENCE = 0.5  # the same of one out of a long note: by this one in ten that are held for one fact are not
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
 _TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
@@ -338,21 +339,24 @@ def _asked(question: str) -> frozenset[str]:
     return _sentence(question).telling
 
 
-def to_read(older: Note, newer: Note) -> tuple[str, str]:
-    """What of two notes is read together: all of it, of a long one from the sentence on that is likest to the other.
+class ToRead(NamedTuple):
+    """What of two notes is read together, the older first, and how near it is taken to be, as a cosine."""
 
-    Values that both tell are spelled in one way.
+    older: str
+    newer: str
+    likeness: float
+
+
+def to_read(older: Note, newer: Note, likeness: float) -> ToRead:
+    """All of two notes; of a long one the sentence that is likest to the other. Values are spelled in one way.
+
+    The cosine of all that a long note tells says little about one sentence.
     """
     texts = [older.content, newer.content]
     if max(map(len, texts)) > LONG:
-        of = compared(older, newer).passages
-        texts = [_from(text, sentence) if len(text) > LONG else text for text, sentence in zip(texts, of, strict=True)]
-    return texts[0], spelled_as(*texts)
-
-
-def _from(text: str, sentence: str) -> str:
-    text = unpointed(text)
-    return text[max(text.find(sentence), 0) :]
+        of, likeness = compared(older, newer).passages, _OF_ONE_SENTENCE
+        texts = [sentence if len(text) > LONG else text for text, sentence in zip(texts, of, strict=True)]
+    return ToRead(texts[0], spelled_as(*texts), likeness)
 
 
 def only_said_by(note: Note, other: Note) -> str:

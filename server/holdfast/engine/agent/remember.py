@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from holdfast.engine.agent.close import Close, close_notes, is_close, read_together
 from holdfast.engine.agent.matters import newer_versions
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
@@ -29,12 +30,11 @@ from holdfast.engine.encoding import Encoded, VectorState, encode_note
 from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.omi.beliefs import keep_contradictions
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import ConflictError, EncoderError, InvalidArgumentError, ProtectedNoteError
+from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
 from holdfast.index.rows import IndexedNote, content_key, digest
 from holdfast.index.view import IndexView
 from holdfast.model import versions
 from holdfast.model.claims import say_the_same
-from holdfast.model.maintenance import cosine
 from holdfast.model.note import (
     EDGE_TYPES,
     GLOBAL_SPACE,
@@ -42,30 +42,29 @@ from holdfast.model.note import (
     Joined,
     Link,
     Note,
-    in_time,
     joined,
-    may_be_versions,
     memory_type,
     said_at,
     successor_of,
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent
-from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition, otherwise_than
-from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
+from holdfast.model.opposition import (
+    CLOSE_Z,
+    Contradiction,
+    opposition,
+    otherwise_than,
+)
 from holdfast.model.records import JournalRecord
-from holdfast.model.values import spelled_as
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 
 ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
-CLOSE_POOL, CLOSE_TERMS = 24, 8
-LINK_Z, LINK_COVERAGE, MOST_LINKS = 3.4, 0.5, 3
+MOST_LINKS = 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 MOST_VERSIONS = 2  # of one fact, that are named
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
-MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,80 +393,6 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
     return JournalRecord(guards=tuple(wanted.guards), unplaced=unplaced)
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
-    """A note that the new one is close to: how relevant, and how likely another version of the same fact.
-
-    `likeness` is the cosine of their vectors, None without vectors. `said` is what was read of the two together, None
-    where they were not. `is_same`: it says the same in other words.
-    """
-
-    candidate: RankCandidate
-    note: Note
-    relevance: float
-    likeness: float | None
-    likely: float
-    said: versions.ReadTogether | None = None
-    is_same: bool = False
-
-    @property
-    def is_read(self) -> bool:
-        return self.said is not None
-
-
-def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: str) -> list[Close]:
-    """Current notes of the same space, or of none, that are near a note's text, the nearest first."""
-    spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
-    words = "" if vector else note.content  # meaning says it better, and words cost more
-    found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
-    others = (item for item in found.candidates if item.id not in (SELF_ID, note.id))
-    scored = [(relevance(item.coverage, item.z), item) for item in others]
-    best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[: 2 * (MOST_LINKS + MOST_SIMILAR)]
-    notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
-    vectors = view.first_vectors(vector.key, list(notes)) if vector else {}
-    close = []
-    for score, item in best:
-        if (other := notes.get(item.id)) is not None:
-            its = vectors.get(item.id)
-            likeness = cosine(its, vector.vector) if vector and its else None
-            close.append(Close(item, other, score, likeness, one_fact(other, note, likeness)))
-    return close
-
-
-async def read_together(
-    ports: Ports, note: Note, close: Sequence[Close], *, either_way: bool = False
-) -> tuple[tuple[Close, ...], str]:
-    """The same, the nearest judged by reading them together with the note; and a notice where that failed.
-
-    With `either_way` likely versions are read once more the other way round: that tells what says the same again.
-    """
-    able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
-    near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
-    told = [[each.content for each in in_time(item.note, note)] for item in near]
-    pairs = [(older, spelled_as(older, newer)) for older, newer in told]
-    if ports.pairs is None or not pairs:
-        return tuple(close), ""
-    try:
-        said = await ports.pairs.read(pairs)
-        likely = [
-            versions.likelihood_together(older, newer, item.likeness or 0.0, each)
-            for item, (older, newer), each in zip(near, pairs, said, strict=True)
-        ]
-        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.FOLDED]
-        back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
-    except EncoderError as error:
-        return tuple(close), f"Close notes were compared by their words alone: {error}"
-    same = {
-        place
-        for place, each in zip(sure, back, strict=True)
-        if versions.says_it_again(pairs[place][1], said[place], each)
-    }
-    read = [
-        replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
-    ]
-    return (*read, *(item for item in close if item not in near)), ""
-
-
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
     """The edges that the caller names, each once."""
     check_count("links", [given for given, _ in request.links])
@@ -499,8 +424,8 @@ def _links(
     taken = {*(link.to for link in asked), *(item.note.id for item in old)}
     free = [item for item in close if item.candidate.id not in taken]
     read = [item for item in free if item.is_read and item.likely >= versions.SURELY_APART]
-    told = [item for item in read if item.likely >= versions.PERHAPS or _is_close(item.candidate)][:MOST_LINKS]
-    near = [item for item in free if item not in read and _is_close(item.candidate)][: MOST_LINKS - len(told)]
+    told = [item for item in read if item.likely >= versions.PERHAPS or is_close(item.candidate)][:MOST_LINKS]
+    near = [item for item in free if item not in read and is_close(item.candidate)][: MOST_LINKS - len(told)]
     links += [_edge(item, item.likely, versions.told_as(item.likely), now) for item in told]
     links += [_edge(item, item.relevance, versions.APART if item.is_read else versions.CLOSE, now) for item in near]
     if not links and not old and not note.about_self:
@@ -513,10 +438,6 @@ def _links(
 
 def _edge(item: Close, weight: float, reason: str, now: str) -> Link:
     return Link(item.note.id, "related_to", round(weight, 2), reason, now)
-
-
-def _is_close(candidate: RankCandidate) -> bool:
-    return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
 
 
 async def _retired(ports: Ports, note: Note, old: Sequence[IndexedNote], now: str) -> tuple[list[Change], list[str]]:

@@ -17,8 +17,8 @@ from datetime import datetime
 from functools import partial
 
 from holdfast.encode.provider import VectorSet, read_set
+from holdfast.engine.agent.close import Close, close_notes, read_together
 from holdfast.engine.agent.matters import read_pairs
-from holdfast.engine.agent.remember import Close, close_notes, read_together
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports, ReadsPairs
 from holdfast.errors import EncoderError, StorageError
@@ -41,7 +41,7 @@ from holdfast.model.maintenance import (
     without,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
-from holdfast.model.opposition import to_read
+from holdfast.model.opposition import ToRead, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_together
 
@@ -197,21 +197,23 @@ async def _told(
 ) -> dict[frozenset[str], ReadTogether]:
     """What reading pairs together tells, which the index keeps too."""
     said: list[ReadTogether] = []
+    told = [_to_read_of(item, vectors) for item in pairs]
     for start in range(0, len(pairs), READ_AT_ONCE):
-        notes = [[text.note for text in item.texts] for item in pairs[start : start + READ_AT_ONCE]]
-        said += await reader.read([to_read(older, newer) for newer, older in notes])
-    readings = [
-        _said(item, each, cosine(*(vectors[text.note.id] for text in item.texts)))
-        for item, each in zip(pairs, said, strict=True)
-    ]
+        said += await reader.read([(pair.older, pair.newer) for pair in told[start : start + READ_AT_ONCE]])
+    readings = [_said(item, pair, each) for item, pair, each in zip(pairs, told, said, strict=True)]
     with suppress(StorageError):  # where nothing can be written they are read once more
         await ports.index.apply(Update(readings=readings))
     return {item.ids: each for item, each in zip(pairs, said, strict=True)}
 
 
-def _said(pair: Candidate, said: ReadTogether, likeness: float) -> PairReading:
+def _to_read_of(pair: Candidate, vectors: Mapping[str, bytes]) -> ToRead:
+    newer, older = (text.note for text in pair.texts)
+    return to_read(older, newer, cosine(vectors[older.id], vectors[newer.id]))
+
+
+def _said(pair: Candidate, told: ToRead, said: ReadTogether) -> PairReading:
     newer, older = pair.texts
-    likely = likelihood_together(*to_read(older.note, newer.note), likeness, said)
+    likely = likelihood_together(*told, said)
     return _reading({text.note.id: text.hash for text in pair.texts}, newer.note.id, older.note.id, likely, said)
 
 

@@ -1,0 +1,103 @@
+"""The notes that are close to another one by meaning or by words, and what reading them together with it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.engine.ports import Ports
+from holdfast.errors import EncoderError
+from holdfast.index.view import IndexView
+from holdfast.model import versions
+from holdfast.model.maintenance import cosine
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, in_time, may_be_versions
+from holdfast.model.opposition import ALIGNED, LONG, compared, one_fact, to_read
+from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
+
+CLOSE_POOL, CLOSE_TERMS, MOST_CLOSE = 24, 8, 12
+LINK_Z, LINK_COVERAGE = 3.4, 0.5
+MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A note that the new one is close to: how relevant, and how likely another version of the same fact.
+
+    `likeness` is the cosine of their vectors, None without vectors. `said` is what was read of the two together, None
+    where they were not. `is_same`: it says the same in other words.
+    """
+
+    candidate: RankCandidate
+    note: Note
+    relevance: float
+    likeness: float | None
+    likely: float
+    said: versions.ReadTogether | None = None
+    is_same: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        return self.said is not None
+
+
+def close_notes(view: IndexView, note: Note, vector: QueryVector | None, now: str) -> list[Close]:
+    """Current notes of the same space, or of none, that are near a note's text, the nearest first."""
+    spaces = tuple(dict.fromkeys((note.space, GLOBAL_SPACE)))
+    words = "" if vector else note.content  # meaning says it better, and words cost more
+    found = view.search(words, vector, Filter(now=now, spaces=spaces), CLOSE_POOL, CLOSE_TERMS)
+    others = (item for item in found.candidates if item.id not in (SELF_ID, note.id))
+    scored = [(relevance(item.coverage, item.z), item) for item in others]
+    best = sorted(scored, key=lambda pair: (-pair[0], pair[1].id))[:MOST_CLOSE]
+    notes = {end: found.note for end, found in view.notes(item.id for _, item in best).items()}
+    vectors = view.first_vectors(vector.key, list(notes)) if vector else {}
+    close = []
+    for score, item in best:
+        if (other := notes.get(item.id)) is not None:
+            its = vectors.get(item.id)
+            likeness = cosine(its, vector.vector) if vector and its else None
+            close.append(Close(item, other, score, likeness, one_fact(other, note, likeness)))
+    return close
+
+
+async def read_together(
+    ports: Ports, note: Note, close: Sequence[Close], *, either_way: bool = False
+) -> tuple[tuple[Close, ...], str]:
+    """The same, the nearest judged by reading them together with the note; and a notice where that failed.
+
+    With `either_way` likely versions are read once more the other way round: that tells what says the same again.
+    """
+    able = [item for item in close if item.likeness is not None and may_be_versions(item.note, note)]
+    near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
+    near += _sharing_a_part(note, [item for item in able if item not in near])[: MOST_READ + 1 - len(near)]
+    told = [to_read(*in_time(item.note, note), item.likeness or 0.0) for item in near]
+    pairs = [(pair.older, pair.newer) for pair in told]
+    if ports.pairs is None or not pairs:
+        return tuple(close), ""
+    try:
+        said = await ports.pairs.read(pairs)
+        likely = [versions.likelihood_together(*pair, each) for pair, each in zip(told, said, strict=True)]
+        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.FOLDED]
+        back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
+    except EncoderError as error:
+        return tuple(close), f"Close notes were compared by their words alone: {error}"
+    same = {
+        place
+        for place, each in zip(sure, back, strict=True)
+        if versions.says_it_again(pairs[place][1], said[place], each)
+    }
+    read = [
+        replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
+    ]
+    return (*read, *(item for item in close if item not in near)), ""
+
+
+def _sharing_a_part(note: Note, close: Sequence[Close]) -> list[Close]:
+    """Those that a sentence of the note may speak of, where either is long, the likest first."""
+    long = [item for item in close if max(len(note.content), len(item.note.content)) > LONG]
+    shared = [(compared(item.note, note).shared, -place) for place, item in enumerate(long)]
+    return [long[-place] for share, place in sorted(shared, reverse=True) if share >= ALIGNED]
+
+
+def is_close(candidate: RankCandidate) -> bool:
+    """Whether a note that was found is near enough to be tied to the one it was found by."""
+    return candidate.coverage >= LINK_COVERAGE if candidate.z is None else candidate.z >= LINK_Z
