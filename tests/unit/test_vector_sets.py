@@ -18,11 +18,11 @@ from holdfast.encode.services import OllamaEndpoint
 from holdfast.engine import encoding
 from holdfast.engine import runtime as memory
 from holdfast.engine.agent.remember import NoteStored
-from holdfast.engine.encoding import Progress, drop, progress
+from holdfast.engine.encoding import Progress, progress
 from holdfast.engine.ports import Encoder
 from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Tip, Tips
-from holdfast.errors import EncoderError, InvalidArgumentError, StorageError
+from holdfast.errors import EncoderError, StorageError
 from ollama_server import MODEL, Ollama, serving_ollama
 from worlds import WordBag, ask, found, keep, living, until
 
@@ -289,26 +289,6 @@ async def test_a_set_that_was_not_kept_up_is_built_up_before_it_answers_again(
 
 async def nothing(_: object) -> int:
     return 0
-
-
-async def test_a_set_that_is_dropped_is_gone_and_one_that_answers_cannot_be(
-    tmp_path: Path, ollama: Ollama, builtin: BuiltIn
-) -> None:
-    async with with_builtin(tmp_path, ollama, builtin) as world:
-        await filled(world)
-    async with with_ollama(tmp_path, ollama, builtin) as world:
-        await whole(world, "ollama")
-        state = await sets(world)
-        for key in (state["ollama"].key, "nothing"):
-            with pytest.raises(InvalidArgumentError):
-                await drop(world.ports, key)
-        await drop(world.ports, state["test"].key)
-        assert list(await sets(world)) == ["ollama"]
-        assert found(await ask(world, "vessel"))[0] == NOTE
-    with closing(sqlite3.connect(tmp_path / ".holdfast" / "index.db")) as connection:
-        assert connection.execute("SELECT DISTINCT vector_set FROM vectors").fetchall() == [(state["ollama"].key,)]
-    async with with_builtin(tmp_path, ollama, builtin) as world:
-        await whole(world, "test")
 
 
 async def test_an_index_that_is_deleted_gets_its_vectors_from_the_cache(

@@ -19,7 +19,7 @@ import anyio
 from holdfast.encode.provider import SharedVectors, VectorSet, content_of, read_set
 from holdfast.encode.remote import TextRefusedError
 from holdfast.engine.ports import Encoder, Ports
-from holdfast.errors import EncoderError, InvalidArgumentError
+from holdfast.errors import EncoderError
 from holdfast.index.projection import MadeVectors, Update, text_to_encode
 from holdfast.index.recalls import QuestionVector
 from holdfast.index.rows import PendingVector, SetRow
@@ -178,23 +178,6 @@ def _progress(
     return Progress(
         row.key, provider, model, dimension, notes - pending, notes, row.ready, wanted is not None, row.key in answering
     )
-
-
-async def drop(ports: Ports, key: str) -> None:
-    """Forget a vector set that is not in use.
-
-    Raises:
-        InvalidArgumentError: there is no such set, or it is the one of the settings, or the only one that is ready.
-    """
-    rows = await ports.index.read(lambda _: ports.index.vector_sets)
-    if key not in {row.key for row in rows}:
-        raise InvalidArgumentError("There is no such vector set.")
-    mine = {each.key for each in (identity(ports.encoder), identity(ports.beside)) if each is not None}
-    if {row.key for row in rows if row.ready} == {key} or key in mine:
-        raise InvalidArgumentError("This vector set is in use.", "Another one has to answer before it can go.")
-    await ports.index.apply(Update(dropped=[key]))
-    while await ports.index.clear_dropped(key):
-        pass
 
 
 PATIENCE_SECONDS = 8.0  # the first call loads the model

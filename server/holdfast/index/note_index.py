@@ -40,7 +40,6 @@ from holdfast.index.rows import (
     PendingVector,
     Place,
     SetRow,
-    drop_rest,
     file_rows,
     matching,
     pending_vectors,
@@ -464,10 +463,6 @@ class NoteIndex:
                 connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (f"told {name}",)).rowcount
             )
         )
-
-    async def clear_dropped(self, key: str) -> int:
-        """Take away some vectors of a set that was dropped; returns how many went."""
-        return await self._write(lambda connection: drop_rest(connection, key))
 
     async def _read(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         def with_sets(connection: sqlite3.Connection) -> Answer:

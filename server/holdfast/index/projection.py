@@ -22,7 +22,6 @@ from holdfast.index.rows import (
     content_key,
     digest,
     drop_aliases,
-    drop_set,
     forget_readings,
     forget_vectors,
     has_vectors,
@@ -375,7 +374,6 @@ class Update:
     feedback: Sequence[FeedbackRow] = ()
     question_vectors: Sequence[QuestionVector] = ()
     opened: Sequence[SetRow] = ()
-    dropped: Sequence[str] = ()
     requeued: Sequence[str] = ()  # sets whose vectors are all made anew
     uses: Sequence[UseRow] = ()
     importance: Sequence[tuple[str, float]] = ()  # note and score
@@ -420,8 +418,6 @@ def apply_update(
     connection.executemany(
         "DELETE FROM unread WHERE note = (SELECT rowid FROM notes WHERE id = ? AND encode_hash = ?)", update.read
     )
-    for key in update.dropped:
-        drop_set(connection, key)
 
 
 def _put_signs(connection: sqlite3.Connection, update: Update, seq: int) -> None:

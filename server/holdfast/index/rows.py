@@ -304,7 +304,6 @@ def _indexed(row: dict[str, object]) -> IndexedNote:
 
 
 STALE = 256  # notes; a set that lacks more than that, and more than another, is built up again before it answers
-DROPPED_AT_ONCE = 2000  # rows
 
 _MISSING = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.vector_set = s.key AND v.note = n.rowid)"
 _WAITING = "EXISTS (SELECT 1 FROM pending WHERE vector_set = key)"
@@ -354,7 +353,6 @@ def open_set(connection: sqlite3.Connection, row: SetRow, change_seq: int) -> No
         (row.key, row.described, change_seq),
     )
     if known.rowcount:
-        connection.execute("DELETE FROM vectors WHERE vector_set = ?", (row.key,))  # what a dropped set left behind
         connection.execute("INSERT INTO pending SELECT ?, rowid FROM notes", (row.key,))
     elif row.described:
         connection.execute("UPDATE vector_sets SET described = ? WHERE key = ?", (row.described, row.key))
@@ -456,24 +454,6 @@ def pending_vectors(connection: sqlite3.Connection, key: str, most: int) -> list
         (key, most),
     )
     return [PendingVector(*row) for row in rows]
-
-
-def drop_set(connection: sqlite3.Connection, key: str) -> None:
-    """Forget a set and its queue at once, and some of its vectors; `drop_rest` takes the others."""
-    connection.execute("DELETE FROM vector_sets WHERE key = ?", (key,))
-    connection.execute("DELETE FROM pending WHERE vector_set = ?", (key,))
-    connection.execute("DELETE FROM question_vectors WHERE vector_set = ?", (key,))
-    drop_rest(connection, key)
-
-
-def drop_rest(connection: sqlite3.Connection, key: str) -> int:
-    """Take away some vectors of a set that is not known any more; returns how many went."""
-    gone = connection.execute(
-        "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors WHERE vector_set = ?1 AND NOT EXISTS "
-        "(SELECT 1 FROM vector_sets WHERE key = ?1) LIMIT ?2)",
-        (key, DROPPED_AT_ONCE),
-    )
-    return gone.rowcount
 
 
 @dataclass(frozen=True, slots=True)
