@@ -18,7 +18,6 @@ SHORT = {
     "event_bus.py": "a name that OMI's reference documents",
     "events.py": "a name that OMI's reference documents",
     "exceptions.py": "a name that OMI's reference documents",
-    "cli/whispering.py": "imports nothing that other commands need: a hook waits for it",
 }
 
 

@@ -35,7 +35,7 @@ _RUNS = {
     "install": "install:run_install",
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",
-    "whisper": "whispering:run_whisper",
+    "whisper": "install:run_whisper",
     "view": "tools:run_view",
     "store": "store:run_store",
 }

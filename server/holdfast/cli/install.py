@@ -26,6 +26,7 @@ from holdfast.cli.files import read_file, write_file
 from holdfast.cli.hooks import hooks_place, presence_variables, remove_hooks, tell_presence, wants_presence
 from holdfast.cli.terminal import DONE, Screen, out
 from holdfast.errors import ClientConfigError, InvalidArgumentError
+from holdfast.inject import inject
 from holdfast.model.secrets import redact
 
 Form = Literal["json", "jsonc", "toml"]  # jsonc: JSON with comments and trailing commas
@@ -402,6 +403,17 @@ def run_install(options: argparse.Namespace) -> int:
     if changed:
         screen.say("Start the client anew: it reads this file when it starts.")
     return DONE
+
+
+def run_whisper(options: argparse.Namespace) -> int:
+    """Presence under the name that Ormah's users know it by: set it up, or answer a hook.
+
+    A hook is answered by `holdfast.inject` before any of this is imported; it is here for those who ask what there is.
+    """
+    if options.action == "setup":
+        return run_install(options)
+    given = [(f"--{name}", getattr(options, name)) for name in ("home", "seconds")]
+    return inject([str(part) for name, value in given if value is not None for part in (name, value)])
 
 
 def run_uninstall(options: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from holdfast.model.words import counted, quoted
 
 if TYPE_CHECKING:
     from holdfast.engine.agent.answer import Hit, Neighbour
-    from holdfast.engine.agent.browse import Listing
+    from holdfast.engine.agent.listing import Listing
     from holdfast.engine.agent.matters import Earlier
     from holdfast.engine.agent.recall import Recalled
     from holdfast.engine.ports import Caller

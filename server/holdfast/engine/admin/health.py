@@ -118,7 +118,7 @@ async def _state(ports: Ports, keys: Sequence[str]) -> Reencoding:
     found = {each.key: each for each in await progress(ports)}
 
     def of(key: str) -> Reencoding:
-        known = found.get(key)  # none where it was dropped meanwhile
+        known = found.get(key)  # none where the index is being made anew
         return Reencoding(key, known.model, known.done, known.notes) if known else Reencoding(key, "", 0, 0)
 
     return replace(of(keys[0]), beside=of(keys[1]) if len(keys) > 1 else None)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.browse import Listed, Listing, listed, tastes_first
+from holdfast.engine.agent.listing import Listed, Listing, listed, tastes_first
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,

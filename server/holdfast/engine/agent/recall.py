@@ -20,7 +20,7 @@ import anyio
 
 from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import Answer, Hit, Neighbour, Tension, answer
-from holdfast.engine.agent.browse import Listing
+from holdfast.engine.agent.listing import Listing
 from holdfast.engine.agent.question import (
     Asking,
     TimeWindow,

@@ -1,0 +1,280 @@
+"""Lists that a question asks for, or that no question asks for: by time, of a kind, about the user, what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
+from holdfast.index.view import IndexView
+from holdfast.model.intent import HAPPENS, Intent, is_recency, taste_of
+from holdfast.model.note import GLOBAL_SPACE, Note, space_name
+from holdfast.model.ranking import Filter
+from holdfast.model.when.questions import days_asked, tells_when, words_of_days
+from holdfast.model.when.spans import named
+from holdfast.model.words import counted
+
+MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
+_PLURALS = {"person": "people"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the notes of a list are some of: `total` notes, of which one is `one`, several are `many`.
+
+    `which` says of what time, of which space and in which order; `lacking` what was asked for in vain. `elsewhere` is
+    that of other projects. With `capped` not all notes were looked at whose text may name the time: there may be more.
+    """
+
+    total: int
+    offset: int
+    one: str
+    many: str
+    which: str
+    elsewhere: Listing | None = None
+    lacking: str = ""
+    capped: bool = False
+
+    @property
+    def described(self) -> str:
+        """As in "17 decisions of March 2026 in tollgate, newest first"."""
+        return f"{self.lacking}{counted(self.total, self.one, self.many)}{self.which}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The notes to show, or with `whole` all there are. With `searched` what the words find belongs to them too.
+
+    `window` is the time that they are from, where the question speaks of one; `lacking` are the types that were asked
+    for where none is from then, so that these are others.
+    """
+
+    ids: tuple[str, ...]
+    listing: Listing
+    whole: bool = False
+    searched: bool = False
+    window: TimeWindow | None = None
+    lacking: tuple[str, ...] = ()
+
+
+def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed | None:
+    """The list that is asked for; None where none is, or where there is nothing on it: then the words are searched."""
+    if asking.is_browsing:
+        return _by_time(view, asking.wanted, limit, offset)
+    intent = asking.intent
+    if intent is not None and intent.kind == "self":
+        searched = bool(intent.topic) or intent.liking
+        return _personal(view, asking.wanted, offset, searched=searched, openly=not (searched or intent.tastes))
+    if intent is None and asking.open:
+        intent = Intent("list", timely=True)
+    if intent is None or intent.kind != "list":
+        return None
+    return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
+
+
+def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool, openly: bool) -> Listed | None:
+    """What is about the user, then their preferences, of whatever space; who asks `openly` is told first who they are.
+
+    As by "who am I?".
+    """
+    ids = view.personal(wanted.now, MOST_PERSONAL)
+    notes = view.notes(ids)
+    ids = sorted(ids, key=lambda end: _place_among_own(notes[end].note)) if openly else ids
+    shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
+    if not shown:
+        return None
+    listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
+    return Listed(tuple(shown), listing, whole=True, searched=searched)
+
+
+def _place_among_own(note: Note) -> int:
+    """First who somebody is, then what is a fact of them, then all else; what they prefer last."""
+    if note.type == "preference":
+        return 3
+    return ("person", "fact").index(note.type) if note.about_self and note.type in ("person", "fact") else 2
+
+
+def tastes_first(notes: Mapping[str, Note], space: str | None) -> dict[str, int]:
+    """Places among the user's preferences: their own, those of this space, then what else is about them.
+
+    A preference of another space stands before that only where none is marked as the user's own.
+    """
+    tastes = {end: taste_of(note.content, is_preference=note.type == "preference") for end, note in notes.items()}
+    own = {end for end, note in notes.items() if note.about_self and (note.type == "preference" or tastes[end] == 0)}
+
+    def place(end: str) -> int:
+        note = notes[end]
+        if end in own:
+            return 0
+        if tastes[end] == 0:
+            return 1 if note.space in (space, GLOBAL_SPACE) else 4 if own else 2
+        return 5 if tastes[end] > 1 else 3 if note.about_self else 4
+
+    return {end: place(end) for end in notes}
+
+
+def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offset: int) -> Listed | None:
+    """The list of an intent, of the current project where no other is named."""
+    window = _window_of_list(asking)
+    scopes = _scopes(view, asking, intent)
+    if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
+        return None
+    if intent.timely and window is None and not asking.wanted.types:
+        return None
+    wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags, dated=_dated(asking, intent))
+    wished = intent.types or (HAPPENS if intent.over and window is not None else ())
+    kinds = [wished] if wished and not wanted.types else []
+    for types in [*kinds, *([()] if window is not None or not kinds else [])]:
+        typed = replace(wanted, types=types or wanted.types)
+        is_ahead = asking.time is not None and asking.time.ahead  # "was passiert im Mai?"
+        until = narrowed(typed, None, typed.now) if intent.over and not is_ahead else typed
+        for timed, when in _timed(until, asking, window):
+            found = _in_scopes(view, timed, when, scopes, intent, limit, offset)
+            if found is not None:
+                return replace(found, window=when, lacking=intent.types if kinds and not types else ())
+    return None
+
+
+def _dated(asking: Asking, intent: Intent) -> Literal["happened", "known", "noted"]:
+    """Which time of a note counts where nothing that is to come is asked for: what is to come is known since noted."""
+    return "noted" if asking.is_of_what_was_noted else "happened" if intent.over else "known"
+
+
+def _timed(wanted: Filter, asking: Asking, window: TimeWindow | None) -> Iterator[tuple[Filter, TimeWindow | None]]:
+    """The question's time, then the one that it may have meant instead, each with the filter."""
+    yield wanted, window
+    if window is not None and (lapsed := asking.lapsed) is not None:
+        instead = TimeWindow(lapsed.after, lapsed.before, lapsed.words, days=lapsed.days)
+        yield replace(wanted, include_outdated=True), instead
+
+
+def _in_scopes(
+    view: IndexView,
+    wanted: Filter,
+    when: TimeWindow | None,
+    scopes: Sequence[tuple[str, ...]],
+    intent: Intent,
+    limit: int,
+    offset: int,
+) -> Listed | None:
+    """The list of the first of these groups of spaces that has one, with how much more the others have."""
+    for number, spaces in enumerate(scopes):
+        found = _list_in(view, replace(wanted, spaces=spaces), when, intent, limit, offset)
+        if found is not None:
+            others = () if number or len(scopes) == 1 else tuple(set(view.spaces()).difference(spaces))
+            more = _list_in(view, replace(wanted, spaces=others), when, intent, 0, 0) if others else None
+            return replace(found, listing=replace(found.listing, elsewhere=more.listing if more else None))
+    return None
+
+
+def _list_in(
+    view: IndexView, wanted: Filter, when: TimeWindow | None, intent: Intent, limit: int, offset: int
+) -> Listed | None:
+    timed = narrowed(wanted, when.after, when.before) if when else wanted
+    today = wanted.now[:10]
+    coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
+    if coming or intent.due or (timed.dated == "known" and timed.before is not None):
+        timed = replace(timed, dated="happened")
+    by_days = timed.dated != "noted" and (coming or not intent.types)
+    said, capped = _said(view, wanted, when) if when and by_days else ({}, False)
+    if not intent.due:
+        found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
+        if not said or found.listing.total > MOST_DUE:
+            return replace(found, listing=replace(found.listing, capped=capped)) if found.listing.total else None
+    dated = _due(view, timed) if intent.due else view.by_time(timed, MOST_DUE, soonest=coming).ids
+    ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
+    listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
+    listing = replace(listing, capped=capped)
+    return Listed(tuple(ids), listing, whole=True, searched=intent.due and when is None) if ids else None
+
+
+def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, str], bool]:
+    """Notes whose text names a day of this time, whenever they were told, each with the first day that it names.
+
+    With it whether so many have its words that not all were looked at.
+    """
+    days = days_asked(when.days, when.words, openly=True)
+    if days is None:
+        return {}, False
+    found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
+    notes = view.notes(item.id for item in found)
+    said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
+    firsts = {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
+    return firsts, len(found) >= MOST_SAYING
+
+
+def _merged(view: IndexView, dated: Sequence[str], said: Mapping[str, str], *, soonest: bool) -> list[str]:
+    happened = {end: item.note.happened for end, item in view.notes(dated).items()}
+    whens = {**said, **happened}
+    return sorted(whens, key=lambda end: whens[end], reverse=not soonest)
+
+
+def _by_time(
+    view: IndexView,
+    wanted: Filter,
+    limit: int,
+    offset: int,
+    *,
+    soonest: bool = False,
+    when: TimeWindow | None = None,
+) -> Listed:
+    page = view.by_time(wanted, limit, offset, soonest=soonest)
+    return Listed(page.ids, _listing(page.total, offset, wanted, "soonest" if soonest else "newest", when))
+
+
+def _due(view: IndexView, wanted: Filter) -> list[str]:
+    """What is still to come: a note of today that has no time of its own is no such thing."""
+    ahead = narrowed(wanted, wanted.now, None)
+    if ahead.before is not None and ahead.before < wanted.now:
+        return []
+    ids = view.by_time(ahead, MOST_DUE, soonest=True).ids
+    notes = view.notes(ids)
+    return [note_id for note_id in ids if note_id in notes and notes[note_id].note.event_time is not None]
+
+
+def _window_of_list(asking: Asking) -> TimeWindow | None:
+    return None if _is_latest(asking) else asking.window
+
+
+def _is_latest(asking: Asking) -> bool:
+    """Whether its words of time only say that what is latest comes first."""
+    return asking.time is not None and is_recency(asking.time.words)
+
+
+def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, ...]] | None:
+    """The spaces to list, one after the other until one has notes; None where a space is named that there is not."""
+    given = asking.wanted.spaces
+    if given and not intent.place:
+        return [given]
+    if intent.place:
+        known = set(given or view.spaces())
+        meant = [name for name in _spellings(intent.place) if name in known]
+        return [(meant[0],)] if meant else None
+    space = asking.question.space
+    if space is None or intent.everywhere:
+        return [()]
+    return [(space,)] if intent.here else [(space, GLOBAL_SPACE), ()]
+
+
+def _spellings(words: Sequence[str]) -> list[str]:
+    """How a space may be written that these words name."""
+    try:
+        return [space_name(sign.join(words)) for sign in ("-", "_", ".", "")]
+    except ValueError:
+        return []
+
+
+def _listing(total: int, offset: int, wanted: Filter, order: str, when: TimeWindow | None) -> Listing:
+    kind = wanted.types[0] if len(wanted.types) == 1 else "note"
+    where = f" in {' and '.join(wanted.spaces)}" if wanted.spaces else ""
+    tagged = f" tagged {' or '.join(wanted.tags)}" if wanted.tags else ""
+    tier = f"{' or '.join(wanted.tiers)} " if wanted.tiers else ""
+    many = f"{tier}{_PLURALS.get(kind, kind + 's')}"
+    return Listing(total, offset, f"{tier}{kind}", many, f"{_of_days(when)}{where}{tagged}, {order} first")
+
+
+def _of_days(when: TimeWindow | None) -> str:
+    """As in " of March 2026"; nothing where the days are not known."""
+    days = named(when.days) if when else ""
+    return f" of {days}" if days and when and when.days.first and when.days.last else f" {days}" if days else ""
