@@ -133,6 +133,29 @@ def test_a_cluster_has_three_to_five_working_notes_of_one_space_none_of_them_con
     assert candidates("consolidations", text(1), [near(text(2)), near(text(3), judged={"related_to"})]) != []
 
 
+def looking(*found: Candidate, unread: tuple[Candidate, ...] = ()) -> finding.Look:
+    """What one call of maintenance found, of which pairs are still to be read."""
+    look = finding.Look("mem_" + "0" * 16, "", [], {}, is_whole=True, offered=frozenset())
+    look.found, look.unread = list(enumerate(found)), frozenset(item.ids for item in unread)
+    look.choose(8)
+    return look
+
+
+def test_a_group_waits_for_a_pair_in_it_and_for_what_is_to_be_read_of_it() -> None:
+    one, other, third, fourth = (text(number) for number in range(1, 5))
+    group = Candidate("consolidations", (one, other, third), 0.9, ("",) * 3)
+    pair, rest = (Candidate("merges", texts, 0.9, ("",) * 2) for texts in ((one, other), (other, third)))
+    assert looking(pair, group).items == {"merges": [pair]}
+    doubtful = replace(rest, kind="conflicts", doubtful=True)
+    assert looking(pair, doubtful, group).items == {"merges": [pair]}, "a pair that is none holds no group together"
+    assert looking(doubtful, group, unread=(doubtful,)).items == {}
+    assert not looking(doubtful, group, unread=(doubtful,)).shows_any, "more is to be read"
+    assert looking(doubtful, group).items == {"consolidations": [group]}
+    assert looking(pair, rest, group).items["consolidations"] == [group], "all of it is in pairs"
+    taken = Candidate("consolidations", (one, other, fourth), 0.95, ("",) * 3)
+    assert looking(taken, group).items == {"consolidations": [taken]}
+
+
 DOUBTFUL = "The crane lifts bricks."
 ANEW, AGAIN, TWO_THINGS = ReadTogether(4.0, -6.0), ReadTogether(-4.0, 4.0), ReadTogether(-6.0, -9.0)
 

@@ -10,7 +10,7 @@ The calls of one run have batches that are open at the same time; `newest` stays
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -87,7 +87,7 @@ class Look:
     @property
     def shows_any(self) -> bool:
         """Whether there is something to judge that need not be read first."""
-        return any(item.ids not in self.unread and not item.doubtful for _, item in self.found)
+        return any(self._is_open(item, self._sure_pairs) for _, item in self.found)
 
     def take(self, said: Mapping[frozenset[str], ReadTogether]) -> None:
         """Judge pairs also by what was read of them: those that tell of two things are none."""
@@ -99,18 +99,30 @@ class Look:
 
     def choose(self, limit: int) -> None:
         """Put into `items` what is shown: at most `limit` of each kind, and all within the token budget."""
-        pairs = [item.ids for _, item in self.found if item.kind in ("conflicts", "merges")]
+        pairs = self._sure_pairs
         self.found = [
-            (number, item)
-            for number, item in self.found
-            if (item.ids in self.unread or not item.doubtful) and not _waits_for_a_pair(item, pairs)
+            (number, item) for number, item in self.found if item.ids in self.unread or self._is_open(item, pairs)
         ]
         ordered = sorted((item for _, item in self.found if item.ids not in self.unread), key=self._order)
-        lists = [_distinct(item for item in ordered if item.kind == kind)[:limit] for kind in FIRST_TO_LAST]
+        apart = [_distinct(item for item in ordered if item.kind == kind) for kind in FIRST_TO_LAST]
+        lists = [[item for item in items if self._is_open(item, pairs)][:limit] for items in apart]
         counts = within_budget(lists)
         self.items = {
             kind: items[:count] for kind, items, count in zip(FIRST_TO_LAST, lists, counts, strict=True) if count
         }
+
+    @property
+    def _sure_pairs(self) -> list[frozenset[str]]:
+        """Pairs that are offered now or by a later call; of those still to be read nobody knows it yet."""
+        found = (item for _, item in self.found if item.kind in ("conflicts", "merges") and not item.doubtful)
+        return [item.ids for item in found if item.ids not in self.unread]
+
+    def _is_open(self, item: Candidate, pairs: Collection[frozenset[str]]) -> bool:
+        """Whether nothing is to be read or judged before it: of a group no pair that leaves other notes over."""
+        if item.kind != "consolidations":
+            return item.ids not in self.unread and not item.doubtful
+        inside = frozenset[str]().union(*(pair for pair in pairs if pair <= item.ids))
+        return inside in (frozenset(), item.ids) and not any(pair <= item.ids for pair in self.unread)
 
     def _order(self, item: Candidate) -> tuple[object, ...]:
         """First what was not offered yet, judged on other texts, new since the last run, sure, changed last."""
@@ -337,14 +349,6 @@ def _distinct(items: Iterable[Candidate]) -> list[Candidate]:
             if fresh.kind == "consolidations":
                 clustered |= fresh.ids
     return list(kept.values())
-
-
-def _waits_for_a_pair(item: Candidate, pairs: Iterable[frozenset[str]]) -> bool:
-    """Whether it is a group of a pair, which is judged first, and of other notes besides."""
-    if item.kind != "consolidations":
-        return False
-    inside = frozenset[str]().union(*(pair for pair in pairs if pair <= item.ids))
-    return bool(inside) and inside != item.ids
 
 
 def stored_set(ports: Ports) -> VectorSet | None:
