@@ -213,6 +213,55 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+async def edited_since(agent: Agent) -> tuple[str, str]:
+    """A note that was edited by hand after another one that says otherwise was stored; that one."""
+    [oven] = await keep(agent, "The oven is heated to 230 degrees for baguettes.", event_time="2026-01-01")
+    [other] = await keep(agent, "The oven is at 250 degrees for baguettes.", event_time="2026-02-01")
+    agent.clock.forward(seconds=-30)
+    file = agent.file_of(oven)
+    file.write_text(file.read_text("utf-8").replace("230", "240"), "utf-8")
+    return oven, other
+
+
+@pytest.mark.files("a note is edited past all tools, which happens to files alone")
+async def test_what_was_edited_since_the_other_was_stored_is_the_newer_where_the_verdict_says_so(
+    era: str, tmp_path: Path
+) -> None:
+    clock = Clock()
+    clock.forward(minutes=-5)
+    async with serving(tmp_path / "home", era, clock=clock) as agent:
+        oven, other = await edited_since(agent)
+        batch = await work(agent)
+        [pair] = batch["conflicts"]
+        edits = {pair[node]["id"]: pair[node].get("edited", "") for node in ("node_a", "node_b")}
+        assert (edits[oven] > (await agent.node(oven))["created"], edits[other]) == (True, "")
+        assert [" edited " in line for line in batch.text.splitlines() if line.startswith("C1")] == [False, True]
+        [dry] = (await work(agent, results={"edges": [edge(oven, other, "evolved_from")]}, dry_run=True))["outcomes"]
+        [done] = await judge(agent, batch, edges=[edge(oven, other, "evolved_from")])
+        assert f"{other} is superseded by {oven}" in done["reason"]
+        assert all("edited on" in item["reason"] and "later was taken" not in item["reason"] for item in (dry, done))
+        assert (await agent.recall("How hot is the oven for baguettes?")).found == [oven]
+        assert (await agent.node(other))["valid_until"] == edits[oven]
+
+
+@pytest.mark.files("as above")
+async def test_an_edit_is_known_by_the_text_and_by_no_link_nor_use_and_by_itself_turns_no_verdict(
+    era: str, tmp_path: Path
+) -> None:
+    clock = Clock()
+    clock.forward(minutes=-5)
+    async with serving(tmp_path / "home", era, clock=clock) as agent:
+        oven, other = await edited_since(agent)
+        [third] = await keep(agent, "Ada prefers tea.")
+        clock.forward(minutes=10)
+        await judge(agent, edges=[edge(oven, third, "related_to"), edge(other, third, "related_to")])
+        [pair] = (await work(agent))["conflicts"]
+        edited = {pair[node]["id"] for node in ("node_a", "node_b") if "edited" in pair[node]}
+        assert edited == {oven}, "also after a tool has written the file anew"
+        [done] = await judge(agent, edges=[edge(other, oven, "evolved_from")])
+        assert f"{oven} is superseded by {other}" in done["reason"], "the verdict says so"
+
+
 async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other_had(agent: Agent) -> None:
     third, fourth = await keep(agent, "Grease is in shed four.", "Mondays are quiet.")
     [keeper] = await keep(agent, TWINS[0], tags=["crane"])

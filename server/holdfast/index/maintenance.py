@@ -329,6 +329,21 @@ def first_vectors(connection: sqlite3.Connection, key: str, ids: Sequence[str]) 
     return dict(rows.fetchall())
 
 
+def lines_of_notes(connection: sqlite3.Connection, ids: Sequence[str]) -> tuple[list[int], dict[str, int]]:
+    """The numbers of all lines that changed one of these notes, in order; and when the notes' files were, in ns."""
+    wanted = json.dumps(list(ids))
+    lines = connection.execute(
+        "SELECT DISTINCT seq FROM concerned WHERE note IN (SELECT value FROM json_each(?)) AND became > 0 ORDER BY seq",
+        (wanted,),
+    )
+    touched = connection.execute(
+        "SELECT n.id, f.touched FROM json_each(?) w CROSS JOIN notes n ON n.id = w.value "
+        "JOIN files f ON f.path = n.path",
+        (wanted,),
+    )
+    return [seq for (seq,) in lines], dict(touched.fetchall())
+
+
 def last_change(connection: sqlite3.Connection, note_id: str, op: str) -> str | None:
     """The last change of a note by a verb."""
     row = connection.execute(

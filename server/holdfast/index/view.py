@@ -104,6 +104,7 @@ class IndexView:
     ids_before = _asked(maintenance.ids_before)
     ids_changed_since = _asked(maintenance.ids_changed_since)
     first_vectors = _asked(maintenance.first_vectors)
+    lines_of_notes = _asked(maintenance.lines_of_notes)
     last_change = _asked(maintenance.last_change)
     readings = _asked(readings_of)
     said = _asked(said_of)

@@ -130,6 +130,7 @@ OPERATIONS: Final = (
 LONGEST_QUESTION = 500  # characters of a question that a line keeps
 LONGEST_EVENT = 64
 ADOPT = "adopt"  # a change that only writes a note's id into its file
+UPDATE = "admin_update_memory"  # a change of what a note says
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
@@ -30,11 +30,11 @@ V = TypeVar("V", EdgeVerdict, MergeVerdict, ConsolidationVerdict, ExtractionVerd
 
 RUN_MAINTENANCE = """Tend the memory when a notice or the user asks, not during other work. Without arguments: notes \
 to judge. Then `batch_id` and `results`: an edge for every pair (`none` where nothing applies; a evolved_from b \
-retires b), merges, consolidations (what a given list does not name is declined). Can be undone."""
+retires b, the older), merges, consolidations (what a given list does not name is declined). Can be undone."""
 
 JUDGE = """Judge these; call run_maintenance with this batch_id and results:
-- edges: each pair; edge_type none where nothing applies or you are unsure. contradicts marks a tension; evolved_from \
-retires the older note.
+- edges: each pair; edge_type none where nothing applies or you are unsure. contradicts marks a tension; \
+a evolved_from b retires b, the older: dates decide, that of an edit too.
 - merges: pairs that say the same (keep_id, discard_id, merged_content that loses nothing).
 - consolidations: clusters of K that one note tells better; [] for none.
 What a list of merges or consolidations that you give does not name is taken as declined: give a list whole, or not yet.
@@ -119,13 +119,17 @@ class Results(TypedDict, total=False):
     extractions: list[Annotated[ExtractionItem, WrapValidator(_or_wrong), _SHAPE_COMES_LATER]]
 
 
-class ShownNote(TypedDict):
+class PlainNote(TypedDict):
     id: str
     title: str
     type: str
     space: str
     created: str
     content: str
+
+
+class ShownNote(PlainNote):
+    edited: NotRequired[str]  # when its text was, after it was stored
 
 
 class ShownPair(TypedDict):
@@ -223,7 +227,7 @@ def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
     structured["notices"] = [batch.notice] if batch.notice else []
     for kind, items in batch.items.items():
-        structured[kind] = [_shown(item) for item in items]
+        structured[kind] = [_shown(item, batch.edited) for item in items]
     if batch.pieces:
         structured["extractions"] = [_shown_piece(piece) for piece in batch.pieces]
     return ToolResult(content=batch_text(batch), structured_content=structured)
@@ -251,7 +255,7 @@ def batch_text(batch: Batch) -> str:
     for kind, letter, question in _MARKS:
         items = batch.items.get(kind, ())
         rows = [
-            f"{letter}{number} {_row(text, passage, batch.names, shown)}"
+            f"{letter}{number} {_row(text, passage, batch, shown)}"
             for number, item in enumerate(items, 1)
             for text, passage in zip(item.texts, item.passages, strict=True)
         ]
@@ -272,10 +276,12 @@ def _shown_piece(piece: Piece) -> dict[str, str]:
     return {"piece_id": piece.id, "session": piece.session, "space": piece.space, "at": piece.at, "text": piece.shown}
 
 
-def _row(text: Text, passage: str, names: Mapping[str, str], shown: set[tuple[str, str]]) -> str:
+def _row(text: Text, passage: str, batch: Batch, shown: set[tuple[str, str]]) -> str:
     """A note on one line: its id, when it happened, what it is, and what of it is shown unless it was before."""
     note = text.note
-    name = f"{names[note.id]} {note.happened[:10]} {note.type}"
+    name = f"{batch.names[note.id]} {note.happened[:10]} {note.type}"
+    if note.id in batch.edited:
+        name += f" edited {batch.edited[note.id][:10]}"
     if (note.id, passage) in shown:
         return f"{name} (above)"
     shown.add((note.id, passage))
@@ -288,18 +294,19 @@ def _says_more(note: Note, title: str, passage: str) -> bool:
     return bool(note.own_title) and not passage.startswith(title)
 
 
-def _shown(item: Candidate) -> dict[str, Any]:
-    notes = [_note(text, passage) for text, passage in zip(item.texts, item.passages, strict=True)]
+def _shown(item: Candidate, edited: Mapping[str, str]) -> dict[str, Any]:
+    notes = [_note(text, passage, edited) for text, passage in zip(item.texts, item.passages, strict=True)]
     similarity = round(item.similarity, 3)
     if item.kind == "consolidations":
         return {"nodes": notes, "similarity": similarity}
     return {"node_a": notes[0], "node_b": notes[1], "similarity": similarity}
 
 
-def _note(text: Text, passage: str) -> ShownNote:
+def _note(text: Text, passage: str, edited: Mapping[str, str]) -> ShownNote:
     title = beginning(text.note.title, 2 * LINE_TOKENS)
     is_told = passage.startswith("…") or _says_more(text.note, title, passage)
-    return filled(ShownNote, text.note, title=title if is_told else "", content=passage)
+    note = filled(PlainNote, text.note, title=title if is_told else "", content=passage)
+    return cast("ShownNote", {**note, "edited": edited[text.note.id]} if text.note.id in edited else note)
 
 
 def _fitted(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -28,7 +28,7 @@ from holdfast.errors import (
 from holdfast.index.projection import text_to_encode
 from holdfast.index.rows import IndexedNote, digest
 from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, SELF_ID, TIERS, Link, Note, id_range, title_of
-from holdfast.model.records import JournalRecord
+from holdfast.model.records import UPDATE, JournalRecord
 from holdfast.store.history import Deletion, Erasure, Remains
 from holdfast.store.stored import Change
 from holdfast.store.transcripts.queue import Repeated
@@ -167,7 +167,7 @@ def _not_deleted() -> InvalidArgumentError:
     return InvalidArgumentError("This note is not deleted.", "recall_node shows it.")
 
 
-UPDATE, CONNECT = "admin_update_memory", "admin_connect_memories"
+CONNECT = "admin_connect_memories"
 
 
 @dataclass(frozen=True, slots=True)

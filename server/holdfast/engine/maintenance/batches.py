@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Literal, get_args
@@ -16,7 +16,7 @@ from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
 from holdfast.engine.admin.undo import MERGE
 from holdfast.engine.agent.recall import mark_maintained
 from holdfast.engine.commit import behind_the_journal, resolve
-from holdfast.engine.maintenance.candidates import NOTHING, look
+from holdfast.engine.maintenance.candidates import NOTHING, last_edits, look
 from holdfast.engine.maintenance.merging import consolidate, merge
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
@@ -69,6 +69,7 @@ class Batch:
     """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
 
     `names` are beginnings of the notes' ids that are enough to name them, `pieces` parts of past sessions to distil.
+    `edited` tells of notes whose texts were edited after they were stored when that was.
     `notice` tells where pairs could not be looked at as usual, `is_all` that none is left for a later call to look at.
     """
 
@@ -79,6 +80,7 @@ class Batch:
     pieces: Sequence[Piece] = ()
     notice: str = ""
     is_all: bool = True
+    edited: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,15 @@ async def find_work(
     items: dict[Kind, Sequence[Candidate]] = {kind: looked.items.get(kind, ()) for kind in FIRST_TO_LAST}
     ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
     names = await ports.index.read(lambda view: view.short_ids(ids))
+    edited = await _edited(ports, [*items["conflicts"], *items["merges"]])
+    batch = Batch(None, None, items, names, pieces, looked.notice, not looked.unread, edited)
     if dry_run:
-        return Batch(None, None, items, names, pieces, looked.notice, not looked.unread)
+        return batch
     any_found = any(items.values()) or bool(pieces)
     if not any_found and kinds is None and not looked.unread:
         await mark_maintained(ports, caller, None)
     if not any_found and not looked.seeds:
-        return Batch(None, None, items, names, (), looked.notice, not looked.unread)
+        return batch
     batch_id = f"{BATCH_PREFIX}{ports.new_id().partition('_')[2]}" if any_found else None
     if any_found or not looked.is_whole:
         shown = tuple(
@@ -152,7 +156,13 @@ async def find_work(
             cursors=dict.fromkeys(wanted, (looked.place[0], looked.place[1])),
         )
         await _keep(ports, line, flush=False)
-    return Batch(batch_id, expires if any_found else None, items, names, pieces, looked.notice, not looked.unread)
+    return replace(batch, id=batch_id, expires_at=expires if any_found else None)
+
+
+async def _edited(ports: Ports, pairs: Sequence[Candidate]) -> dict[str, str]:
+    """When notes of these pairs were edited, by id."""
+    notes = await ports.index.notes({text.note.id for pair in pairs for text in pair.texts})
+    return await last_edits(ports, [*notes.values()]) if notes else {}
 
 
 async def judge(

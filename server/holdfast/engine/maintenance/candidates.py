@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 
 from holdfast.encode.provider import VectorSet, read_set
@@ -40,9 +40,10 @@ from holdfast.model.maintenance import (
     within_budget,
     without,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, moment, note_id
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, instant, moment, note_id
 from holdfast.model.opposition import ToRead, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
+from holdfast.model.records import UPDATE, JournalRecord
 from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_together
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
@@ -358,6 +359,30 @@ def stored_set(ports: Ports) -> VectorSet | None:
     if own is not None and (own.key in ready or not ready):
         return own
     return next((vectors for vectors in ready.values() if vectors is not None), None)
+
+
+async def last_edits(ports: Ports, notes: Collection[IndexedNote]) -> dict[str, str]:
+    """When the texts of notes were edited after they were stored, by id; of those that were.
+
+    The journal tells it: it has the hash of each file as a tool left it. `updated` does not: links, evidence and tiers
+    move it, and a person's edit does not. What is behind the last change of a note is dated by its file.
+    """
+    numbers, touched = await ports.index.read(lambda view: view.lines_of_notes([item.note.id for item in notes]))
+    records = await ports.store.past.lines(numbers)
+    found: dict[str, str] = {}
+    left: dict[str, set[str | None]] = {}
+    for number in numbers:
+        record = records.get(number, JournalRecord())
+        for file in record.files:
+            known = left.setdefault(file.note, set())
+            if known and (record.op == UPDATE or file.before not in known):
+                found[file.note] = record.at
+            known.add(file.after)
+    for item in notes:
+        note = item.note.id
+        if item.hash not in left.get(note, {item.hash}):
+            found[note] = instant(datetime.fromtimestamp(touched.get(note, 0) // 10**9, UTC))
+    return {item.note.id: found[item.note.id] for item in notes if item.note.id in found}
 
 
 def likeness(view: IndexView, vectors: VectorSet | None, one: str, other: str) -> float:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve, still_told
-from holdfast.engine.maintenance.candidates import likeness, stored_set
+from holdfast.engine.maintenance.candidates import last_edits, likeness, stored_set
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, ProposalNotFoundError
 from holdfast.index.maintenance import JudgedRow
@@ -268,8 +268,14 @@ async def _link(
 async def _evolve(
     work: Work, verdict: EdgeVerdict, one: IndexedNote, other: IndexedNote, reason: str, entry: Judged
 ) -> Outcome:
-    """Retire the older note of the two, with an edge from the newer; what happened later is the newer."""
-    newer, older = (other, one) if surely_later(other.note, one.note) else (one, other)
+    """Retire the older note of the two, with an edge from the newer.
+
+    What happened later is the newer, unless the one that is called so was edited since the other was told.
+    """
+    edited = await last_edits(work.ports, [one, other])
+    anew = edited.get(one.note.id, "")
+    is_anew = anew > max(other.note.created, edited.get(other.note.id, ""))
+    newer, older = (other, one) if surely_later(other.note, one.note) and not is_anew else (one, other)
     if SELF_ID in (newer.note.id, older.note.id):
         raise VerdictRefusedError(
             "rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one."
@@ -277,6 +283,7 @@ async def _evolve(
     if not work.approved and needs_person(work.ports, [older]):
         return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     turned = "" if newer is one else " What happened later was taken for the newer one."
+    turned = f" That one was edited on {anew[:10]}." if is_anew else turned
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
@@ -284,7 +291,8 @@ async def _evolve(
     async with ports.store.hold({newer.note.id, older.note.id}) as made:
         await check_known(ports, made)
         new, old = await under_lock(ports, newer), await under_lock(ports, older)
-        changes = [Change(new, _with_link(new.note, link)), Change(old, _retired(old.note, new.note, ports.now))]
+        gone = _retired(old.note, new.note, anew if is_anew else "", ports.now)
+        changes = [Change(new, _with_link(new.note, link)), Change(old, gone)]
         said = work.detail([entry], edge="evolved_from", retired=old.note.id)
         done = await commit(ports, work.caller, RETIRED, changes, detail=said)
     whole = await still_told(ports, [old.note.id], new.note.id)
@@ -292,12 +300,12 @@ async def _evolve(
     return work.outcome("applied", told, done.change_id)
 
 
-def _retired(old: Note, successor: Note, now: str) -> Note:
-    """The older note, true until the newer one's time."""
+def _retired(old: Note, successor: Note, edited: str, now: str) -> Note:
+    """The older note, true until the newer one's time; that of its edit where it was edited."""
     return replace(
         old,
         superseded_by=successor.id,
-        valid_until=old.valid_until or max(successor.happened, old.happened),
+        valid_until=old.valid_until or max(successor.happened, old.happened, edited),
         updated=max(now, old.created),
     )
 
