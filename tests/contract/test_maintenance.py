@@ -213,6 +213,40 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+REPTILES = (
+    "The reptile house is heated to 28 degrees by day. Feeding is on Tuesdays and Saturdays at noon. The caiman pool is "
+    "drained each second month for cleaning. Keys hang in the office of Mrs. Quist. Snakes are weighed on the first of "
+    "the month. Visitors may touch the blue-tongued skink on Sundays. Quarantine lasts six weeks in the cellar. The UV "
+    "lamps are exchanged in spring. Crickets are delivered by Grillo & Sons. The vet Dr. Amsel comes on Thursdays."
+)
+
+
+async def test_what_only_the_retired_note_said_is_named_with_what_to_do(agent: Agent) -> None:
+    [long] = await keep(agent, REPTILES, event_time="2026-01-01")
+    [short] = await keep(agent, "The reptile house is heated to 26 degrees by day.", event_time="2026-02-01")
+    batch = await work(agent)
+    assert ids_in(batch, "conflicts") == [{long, short}]
+    [notice] = batch["notices"]
+    assert notice.endswith("evolved_from would retire all of it, contradicts keeps both.")
+    assert long.startswith(notice.split()[0])
+    assert f"Note: {notice}" in batch.text
+    results = {"edges": [edge(short, long, "evolved_from")]}
+    dry = await work(agent, batch_id=batch["batch_id"], results=results, dry_run=True)
+    for [item] in (dry["outcomes"], await judge(agent, batch, **results)):
+        assert 'Only the retired one said 9 sentences more, "Feeding is on Tuesdays' in item["reason"]
+        assert "28 degrees" not in item["reason"], "that is what was replaced"
+        assert "undo this or remember it anew" in item["reason"]
+
+
+async def test_of_a_note_that_is_replaced_whole_nothing_is_said_to_be_lost(agent: Agent) -> None:
+    [first] = await keep(agent, "The oven is heated to 230 degrees for baguettes.", event_time="2026-01-01")
+    [then] = await keep(agent, "The oven is at 250 degrees for baguettes now.", event_time="2026-02-01")
+    batch = await work(agent)
+    assert batch["notices"] == []
+    [done] = await judge(agent, batch, edges=[edge(then, first, "evolved_from")])
+    assert done["reason"] == f"{first} is superseded by {then}."
+
+
 async def edited_since(agent: Agent) -> tuple[str, str]:
     """A note that was edited by hand after another one that says otherwise was stored; that one."""
     [oven] = await keep(agent, "The oven is heated to 230 degrees for baguettes.", event_time="2026-01-01")

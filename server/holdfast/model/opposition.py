@@ -275,14 +275,7 @@ def compared(one: Note, other: Note) -> Comparison:
 @lru_cache(2048)  # the calls of a run look at the same pairs
 def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
     mine, its = _read(title, content), _read_as(content, its_title, its_content)
-    pairs = sorted(
-        (
-            (_alike(a, b, mine.telling, its.telling), -i, -j)
-            for i, a in enumerate(mine.sentences)
-            for j, b in enumerate(its.sentences)
-        ),
-        reverse=True,
-    )
+    pairs = _compared_in_order(mine, its)
     best = pairs[0][0]
     for shared, i, j in _matched(pairs):
         a, b = mine.sentences[-i], its.sentences[-j]
@@ -292,6 +285,16 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
                 return Comparison(best, difference, (a.text, b.text))
     a, b = mine.sentences[-pairs[0][1]], its.sentences[-pairs[0][2]]
     return Comparison(best, "none", (a.text, b.text))
+
+
+def _compared_in_order(mine: Reading, its: Reading) -> list[tuple[float, int, int]]:
+    """How much every two sentences share, with their places as negative numbers; the likest first."""
+    shared = (
+        (_alike(a, b, mine.telling, its.telling), -i, -j)
+        for i, a in enumerate(mine.sentences)
+        for j, b in enumerate(its.sentences)
+    )
+    return sorted(shared, reverse=True)
 
 
 def one_fact(other: Note, note: Note, likeness: float | None) -> float:
@@ -363,7 +366,24 @@ def only_said_by(note: Note, other: Note) -> str:
     """The sentences of a note that tell a value or a name that the other has not, or mostly other words; cut short."""
     its = _read(other.title, other.content[:LONGEST_NOTE])
     mine = _read_as(other.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE])
-    text = " … ".join(item.text for item in mine.sentences if _tells_more(item, its))
+    return _cut([item.text for item in mine.sentences if _tells_more(item, its)])
+
+
+def left_untold(note: Note, newer: Note) -> tuple[int, str]:
+    """How many sentences of a note tell what a newer one neither tells nor replaces, and the beginning of them.
+
+    Replaced is of each sentence of the newer one the sentence that shares the most with it.
+    """
+    its = _read(newer.title, newer.content[:LONGEST_NOTE])
+    mine = _read_as(newer.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE])
+    pairs = _compared_in_order(mine, its)
+    replaced = {-i for shared, i, _ in _matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
+    left = [each for place, each in enumerate(mine.sentences) if place not in replaced and _tells_more(each, its)]
+    return len(left), _cut([each.text for each in left])
+
+
+def _cut(texts: Sequence[str]) -> str:
+    text = " … ".join(texts)
     return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
 
 

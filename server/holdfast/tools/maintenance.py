@@ -225,12 +225,20 @@ def _known(shape: Any, item: Any) -> dict[str, Any]:
 
 def _batch(batch: Batch) -> ToolResult:
     structured = _nothing() | {"batch_id": batch.id, "expires_at": batch.expires_at}
-    structured["notices"] = [batch.notice] if batch.notice else []
+    structured["notices"] = _notices(batch)
     for kind, items in batch.items.items():
         structured[kind] = [_shown(item, batch.edited) for item in items]
     if batch.pieces:
         structured["extractions"] = [_shown_piece(piece) for piece in batch.pieces]
     return ToolResult(content=batch_text(batch), structured_content=structured)
+
+
+def _notices(batch: Batch) -> list[str]:
+    larger = f"{', '.join(batch.names[note] for note in batch.larger)} {_LARGER}" if batch.larger else ""
+    return [notice for notice in (batch.notice, larger) if notice]
+
+
+_LARGER = "told more than is shown: evolved_from would retire all of it, contradicts keeps both."
 
 
 def _nothing() -> dict[str, Any]:
@@ -242,7 +250,7 @@ def batch_text(batch: Batch) -> str:
     """A batch as a model reads it: each note on a line of its own within fences, the same passage once."""
     counts = [counted(len(items), kind.removesuffix("s"), kind) for kind, items in batch.items.items() if items]
     counts += [counted(len(batch.pieces), "piece") + " of past sessions"] if batch.pieces else []
-    notices = [f"Note: {batch.notice}"] if batch.notice else []
+    notices = [f"Note: {notice}" for notice in _notices(batch)]
     if not counts:
         return "\n".join(["Nothing to process." if batch.is_all else "Nothing to process yet.", *notices])
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"

@@ -52,6 +52,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, SCOPES, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES, instant
+from holdfast.model.opposition import left_untold
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
 from holdfast.model.transcripts.pieces import Piece
 
@@ -69,7 +70,8 @@ class Batch:
     """What there is to judge, by kind. Nothing at all, or a dry run, has no id and does not expire.
 
     `names` are beginnings of the notes' ids that are enough to name them, `pieces` parts of past sessions to distil.
-    `edited` tells of notes whose texts were edited after they were stored when that was.
+    `edited` tells of notes whose texts were edited after they were stored when that was. `larger` are notes that the
+    other one of a conflict would retire, and that say more than it does and more than is shown.
     `notice` tells where pairs could not be looked at as usual, `is_all` that none is left for a later call to look at.
     """
 
@@ -81,6 +83,7 @@ class Batch:
     notice: str = ""
     is_all: bool = True
     edited: Mapping[str, str] = field(default_factory=dict)
+    larger: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ async def find_work(
     names = await ports.index.read(lambda view: view.short_ids(ids))
     edited = await _edited(ports, [*items["conflicts"], *items["merges"]])
     batch = Batch(None, None, items, names, pieces, looked.notice, not looked.unread, edited)
+    batch = replace(batch, larger=_larger(items["conflicts"], edited))
     if dry_run:
         return batch
     any_found = any(items.values()) or bool(pieces)
@@ -163,6 +167,18 @@ async def _edited(ports: Ports, pairs: Sequence[Candidate]) -> dict[str, str]:
     """When notes of these pairs were edited, by id."""
     notes = await ports.index.notes({text.note.id for pair in pairs for text in pair.texts})
     return await last_edits(ports, [*notes.values()]) if notes else {}
+
+
+def _larger(conflicts: Sequence[Candidate], edited: Mapping[str, str]) -> list[str]:
+    """Notes of which more would be retired than is shown."""
+    found = []
+    for pair in conflicts:
+        (newer, _), (older, shown) = zip(pair.texts, pair.passages, strict=True)
+        if edited.get(older.note.id, "") > newer.note.created:
+            older, newer, shown = newer, older, pair.passages[0]
+        if len(shown) < len(" ".join(older.note.content.split())) and left_untold(older.note, newer.note)[0]:
+            found.append(older.note.id)
+    return list(dict.fromkeys(found))
 
 
 async def judge(

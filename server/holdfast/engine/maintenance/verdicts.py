@@ -21,8 +21,10 @@ from holdfast.index.rows import IndexedNote, LinkRow, digest
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note, surely_later
+from holdfast.model.opposition import left_untold
 from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
 from holdfast.model.versions import AUTO_REASONS
+from holdfast.model.words import counted, quoted
 from holdfast.store.stored import Change, Page, PageChange, Stored
 
 Status = Literal["applied", "skipped", "rejected", "conflict"]
@@ -157,6 +159,7 @@ def pairs(notes: Sequence[IndexedNote], entry: Callable[..., Judged], verdict: s
 
 
 RETIRED = "outdate_by_verdict"
+UNTOLD = "Only the retired one said {} more, {}: if that still holds, undo this or remember it anew."
 
 
 async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
@@ -284,6 +287,7 @@ async def _evolve(
         return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     turned = "" if newer is one else " What happened later was taken for the newer one."
     turned = f" That one was edited on {anew[:10]}." if is_anew else turned
+    turned += _only_told_before(older.note, newer.note)
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
@@ -298,6 +302,14 @@ async def _evolve(
     whole = await still_told(ports, [old.note.id], new.note.id)
     told = " ".join([f"{old.note.id} is superseded by {new.note.id}.{turned}", *whole])
     return work.outcome("applied", told, done.change_id)
+
+
+def _only_told_before(older: Note, newer: Note) -> str:
+    """What else gives way with a sentence that is outdated, and what to do about it."""
+    count, beginning = left_untold(older, newer)
+    if not count:
+        return ""
+    return f" {UNTOLD.format(counted(count, 'sentence'), quoted(beginning))}"
 
 
 def _retired(old: Note, successor: Note, edited: str, now: str) -> Note:
