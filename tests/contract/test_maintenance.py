@@ -214,10 +214,10 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
 
 
 REPTILES = (
-    "The reptile house is heated to 28 degrees by day. Feeding is on Tuesdays and Saturdays at noon. The caiman pool is "
-    "drained each second month for cleaning. Keys hang in the office of Mrs. Quist. Snakes are weighed on the first of "
-    "the month. Visitors may touch the blue-tongued skink on Sundays. Quarantine lasts six weeks in the cellar. The UV "
-    "lamps are exchanged in spring. Crickets are delivered by Grillo & Sons. The vet Dr. Amsel comes on Thursdays."
+    "The reptile house is heated to 28 degrees by day. Feeding is on Tuesdays and Saturdays at noon. The caiman pool "
+    "is drained each second month for cleaning. Keys hang in the office of Mrs. Quist. Snakes are weighed on the first "
+    "of the month. Visitors may touch the blue-tongued skink on Sundays. Quarantine lasts six weeks in the cellar. The "
+    "UV lamps are exchanged in spring. Crickets are delivered by Grillo & Sons. The vet Dr. Amsel comes on Thursdays."
 )
 
 
@@ -432,6 +432,53 @@ async def test_when_something_happened_is_not_made_up_by_a_merge(agent: Agent) -
     note = await agent.node(swept)
     assert (note["created"], note["event_time"]) == (day, None)
     assert (await agent.call("recall", query="", created_before=day[:10]))["results"][0]["id"] == swept
+
+
+async def test_the_day_that_only_the_other_note_told_is_kept_and_what_cannot_be_is_named(agent: Agent) -> None:
+    [told] = await keep(
+        agent, "At midday the room for sterilising is shut.", type="decision", session="s-77", event_time="2026-03-05"
+    )
+    agent.clock.forward(days=3)
+    [kept] = await keep(agent, "The sterilisation room is shut at midday.")
+    results = {"merges": [{"keep_id": kept, "discard_id": told}]}
+    dry = (await work(agent, results=results, dry_run=True))["outcomes"]
+    for [item] in (dry, await judge(agent, **results)):
+        assert item["reason"].endswith('Not kept: type decision, session "s-77".')
+    note = await agent.node(kept)
+    assert (note["event_time"], note["type"]) == ("2026-03-05T00:00:00Z", "fact")
+    [march] = await keep(agent, "The lift was checked.", event_time="2026-03-01")
+    [may] = await keep(agent, "The lift was checked again.", event_time="2026-05-01")
+    [done] = await judge(agent, merges=[{"keep_id": may, "discard_id": march}])
+    assert "Not kept: event time 2026-03-01." in done["reason"]
+
+
+async def test_what_was_said_since_january_is_said_since_january_after_a_merge(agent: Agent) -> None:
+    [january] = await keep(agent, "The clinic has a parking deck for bicycles.")
+    agent.clock.forward(days=300)
+    [november] = await keep(agent, "The clinic has a bicycle parking deck.")
+    day = (await agent.node(january))["created"][:10]
+    [dry] = (await work(agent, results={"merges": [{"keep_id": november, "discard_id": january}]}, dry_run=True))[
+        "outcomes"
+    ]
+    assert dry["reason"].endswith(f"Not kept: stored {day}."), "where the younger one is kept the day is named"
+    [done] = await judge(agent, merges=[{"keep_id": january, "discard_id": november}])
+    assert "Not kept" not in done["reason"]
+    assert "valid_from" not in agent.file_of(january).read_text("utf-8")
+
+
+async def test_a_merge_with_text_names_what_that_leaves_out(agent: Agent) -> None:
+    chair, drawer = await keep(
+        agent, "Local anaesthetic is stored under chair two.", "Local anaesthetic is in the drawer. The key has Nele."
+    )
+    merge = {"keep_id": chair, "discard_id": drawer, "merged_title": "Stock", "merged_content": "Kept in the drawer."}
+    dry = (await work(agent, results={"merges": [merge]}, dry_run=True))["outcomes"]
+    for [item] in (dry, await judge(agent, merges=[merge])):
+        assert 'merged_content leaves out "Local anaesthetic is stored under chair two.' in item["reason"]
+        assert "Nele" in item["reason"]
+    one, other = await keep(agent, *TWINS)
+    whole = "The harbour crane lifts forty tonnes and is greased on Mondays."
+    [done] = await judge(agent, merges=[{"keep_id": one, "discard_id": other, "merged_content": f"{whole} Always."}])
+    assert "leaves out" not in done["reason"]
 
 
 async def test_what_is_said_again_later_and_merged_is_still_newer_than_what_was_said_between(agent: Agent) -> None:

@@ -40,11 +40,11 @@ from holdfast.model.maintenance import (
     within_budget,
     without,
 )
-from holdfast.model.note import GLOBAL_SPACE, SELF_ID, id_milliseconds, instant, moment, note_id
+from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, instant, moment, note_id, said_at
 from holdfast.model.opposition import ToRead, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.records import UPDATE, JournalRecord
-from holdfast.model.versions import AUTO_REASONS, ReadTogether, likelihood_together
+from holdfast.model.versions import AUTO_REASONS, LED, ReadTogether, likelihood_together
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -383,6 +383,18 @@ async def last_edits(ports: Ports, notes: Collection[IndexedNote]) -> dict[str, 
         if item.hash not in left.get(note, {item.hash}):
             found[note] = instant(datetime.fromtimestamp(touched.get(note, 0) // 10**9, UTC))
     return {item.note.id: found[item.note.id] for item in notes if item.note.id in found}
+
+
+async def is_said_between(ports: Ports, older: Note, newer: Note) -> bool:
+    """Whether a note of a time between two others says something else than the older of them."""
+    vectors, first, last = stored_set(ports), said_at(older), said_at(newer)
+
+    def close(view: IndexView) -> list[Close]:
+        stored = view.first_vectors(vectors.key, [older.id]) if vectors else {}
+        return close_notes(view, older, _query(vectors, stored.get(older.id)), ports.now)
+
+    found = (each.note for each in await ports.index.read(close) if each.likely >= LED and each.note.id != newer.id)
+    return any(first < said_at(note) < last and compared(note, older).difference != "none" for note in found)
 
 
 def likeness(view: IndexView, vectors: VectorSet | None, one: str, other: str) -> float:

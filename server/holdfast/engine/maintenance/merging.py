@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, resolve_all
 from holdfast.engine.encoding import encode_note
+from holdfast.engine.maintenance.candidates import is_said_between
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     MergeVerdict,
@@ -37,7 +38,7 @@ from holdfast.model.note import (
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent
-from holdfast.model.opposition import only_said_by
+from holdfast.model.opposition import compared, only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
 from holdfast.model.versions import MADE_OF
@@ -45,6 +46,7 @@ from holdfast.model.words import counted, quoted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
+LEFT_OUT = "merged_content leaves out {}: if that matters, undo this and merge again."
 UNTOLD = "Only the other said {}: if that matters, undo this and merge with merged_content."
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
@@ -74,26 +76,44 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     if not work.approved and needs_person(work.ports, [keep, discard]):
         waits = replace(verdict, merged_title=title, merged_content=content)
         return await propose(work, waits, [keep, discard], pairs([keep, discard], judgement, MERGED))
-    lost = "" if content is not None else only_said_by(discard.note, keep.note)
-    told = f" {UNTOLD.format(quoted(lost))}" if lost else ""
+    whole = content or keep.note.content
+    told = replace(keep.note, title=title or keep.note.own_title or title_of(whole), content=whole)
+    is_back = await is_said_between(work.ports, *in_time(keep.note, discard.note))
+    union = _union(keep.note, discard.note, {}, is_back)
+    lost = _lost(keep.note, discard.note, replace(union, title=told.title, content=told.content))
     if work.dry_run:
-        return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{told}")
-    content = content or keep.note.content
-    outcome = await _merge(work, keep, discard, title or keep.note.own_title or title_of(content), content)
-    return replace(outcome, reason=outcome.reason + told)
+        return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{lost}")
+    outcome = await _merge(work, keep, discard, told, is_back)
+    return replace(outcome, reason=outcome.reason + lost)
 
 
-async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str, content: str) -> Outcome:
-    ports = work.ports
+def _lost(keep: Note, discard: Note, whole: Note) -> str:
+    """What neither text nor fields of the note that two become tell any more, and what to do about it."""
+    if whole.content == keep.content:
+        left = only_said_by(discard, whole)
+        said = f" {UNTOLD.format(quoted(left))}" if left else ""
+    else:
+        both = replace(whole, content=f"{whole.content}\n{keep.content}")
+        left = " … ".join(filter(None, (only_said_by(keep, whole), only_said_by(discard, both))))
+        said = f" {LEFT_OUT.format(quoted(left))}" if left else ""
+    times = {note.event_time for note in (keep, discard)} - {None, whole.event_time}
+    gone = [f"type {discard.type}"] * (discard.type != whole.type)
+    gone += [f"session {quoted(discard.session)}"] if discard.session not in (None, whole.session) else []
+    gone += [f"event time {each[:10]}" for each in sorted(filter(None, times))]
+    gone += [f"stored {discard.created[:10]}"] * (discard.created[:10] < whole.happened[:10])
+    return f"{said} Not kept: {', '.join(gone)}." if gone else said
+
+
+async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, told: Note, is_back: bool) -> Outcome:
+    ports, title, content = work.ports, told.title, told.content
     encoded = await encode_note(ports, title, content)
     names = await ports.index.read(lambda view: view.aliases([keep.note.id, discard.note.id]))
     judged = pairs([keep, discard], judgement, MERGED)
     async with ports.store.hold({keep.note.id, discard.note.id}) as made:
         await check_known(ports, made)
         kept, gone = await under_lock(ports, keep), await under_lock(ports, discard)
-        whole = replace(
-            _union(kept.note, gone.note, names), title=title, content=content, updated=max(ports.now, kept.note.created)
-        )
+        union = _union(kept.note, gone.note, names, is_back)
+        whole = replace(union, title=title, content=content, updated=max(ports.now, kept.note.created))
         done = await commit(
             ports,
             work.caller,
@@ -107,15 +127,16 @@ async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, title: str
     )
 
 
-def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
-    """The kept note with what only the other one had: tags, edges, earlier ids, evidence, what it is about.
+def _union(keep: Note, discard: Note, names: Mapping[str, str], is_back: bool) -> Note:
+    """The kept note with what only the other one had: tags, edges, earlier ids, evidence, what it is about, when.
 
-    The higher tier of both counts. What one of them told everywhere goes on being told everywhere.
+    The higher tier of both counts. What one of them told everywhere goes on being told everywhere. `is_back` says that
+    something else was told between the two.
     """
     belief = _with_evidence(keep, discard)
     return replace(
         belief,
-        **filled(keep, discard) | _time_of_both(keep, discard),
+        **filled(keep, discard) | _time_of_both(keep, discard, is_back),
         space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
         tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
@@ -125,10 +146,11 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str]) -> Note:
     )
 
 
-def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
-    """Since when the merged note holds: since the later of the two. A plan keeps its day, an event that of the kept.
+def _time_of_both(keep: Note, discard: Note, is_back: bool) -> dict[str, str | None]:
+    """Since when the merged note holds: since the later of the two where something else was told between them.
 
-    When something happened is never made up: a day is one that was told.
+    A plan keeps its day, an event that of the kept. When something happened is never made up: a day is one that was
+    told. The other note's is taken over unless it says something else.
     """
     earlier, later = in_time(keep, discard)
     is_planned = any((note.event_time or "") > note.created for note in (keep, discard))
@@ -136,8 +158,10 @@ def _time_of_both(keep: Note, discard: Note) -> dict[str, str | None]:
         return {"event_time": keep.event_time or discard.event_time}
     if later.event_time or is_planned:
         return {"event_time": later.event_time or earlier.event_time, "valid_from": later.valid_from}
-    holds_since = {} if later is keep or statement(keep.content).happened else {"valid_from": said_at(later)}
-    return {"event_time": keep.event_time, **holds_since}
+    taken = discard.event_time if compared(keep, discard).difference == "none" else None
+    is_later = is_back and (later is discard or taken is not None) and not statement(keep.content).happened
+    since = said_at(later) if is_later else keep.valid_from
+    return {"event_time": keep.event_time or taken, "valid_from": since}
 
 
 def _edges(keep: Note, discard: Note, names: Mapping[str, str]) -> tuple[Link, ...]:
