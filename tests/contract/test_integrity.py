@@ -531,6 +531,58 @@ async def test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_use
     assert bool(BLAMING.search(json.dumps(found))) == (what == "log"), "a log is only written by the tools"
 
 
+@pytest.mark.files("pages are changed past all tools, which happens to files alone")
+async def test_ordinary_days_raise_no_alarm_and_it_is_said_how_an_edit_is_confirmed(agent: Agent) -> None:
+    hub = await agent.remember("Project: summer regatta.", type="project")
+    for number in range(5):
+        await agent.remember(f"Something else entirely, {number}.", links=[{"to": hub["id"], "type": "part_of"}])
+    found = await check(agent)
+    told = found["details"]["summary"]
+    assert not found["overall_safe"], "as OMI documents it"
+    assert told.startswith("To look at: 1 note got 5 or more links within a day: ")
+    assert "All with the tools" in told
+    assert "ask the user" not in told
+    assert found["details"]["problems"][0]["what"].endswith("all of them with the tools")
+    await update(agent, current_task="t", recent_completions=["a"])
+    appended(now_file(agent))
+    appended(log_file(agent))
+    found = await check(agent)
+    told = found["details"]["summary"]
+    assert told.startswith("To confirm: ")
+    assert not BLAMING.search(json.dumps(found))
+    assert "holdfast doctor --accept, or admin_accept_integrity" in told
+
+
+@pytest.mark.files("links that were written by hand, which happens to files alone")
+async def test_links_that_no_tool_made_are_for_the_user_to_confirm(agent: Agent) -> None:
+    hub(agent, [*DAY, "2026-03-02T00:00:00Z"])
+    told = (await check(agent))["details"]["summary"]
+    assert told.startswith("To confirm: 1 note got 5 or more links within a day: ")
+    assert "tools" not in told
+    assert told.endswith("ask the user whether it was meant.")
+
+
+@pytest.mark.files("files are damaged past all tools, which happens to files alone")
+async def test_damage_is_told_before_what_is_only_unusual_and_an_emptied_note_is_named(agent: Agent) -> None:
+    hub = await agent.remember("Project: summer regatta.", type="project")
+    emptied_note, cut_note = [
+        (await agent.remember(text))["id"] for text in ("The crane lifts 3 tonnes.", "Entries close on 1 May.")
+    ]
+    for number in range(5):
+        await agent.remember(f"Something else entirely, {number}.", links=[hub["id"]])
+    assert (await check(agent))["topology"]["sudden_cores"] == 1
+    blank, broken = agent.file_of(emptied_note), agent.file_of(cut_note)
+    emptied(blank)
+    broken.write_bytes(broken.read_bytes()[:40])
+    found = await check(agent)
+    where = [problem["where"] for problem in found["details"]["problems"]]
+    assert where[:2] == [path.relative_to(agent.files).as_posix() for path in (blank, broken)]
+    assert found["details"]["problems"][0]["what"] == "its file is empty; history/ has its last text"
+    told = found["details"]["summary"]
+    assert told.index("is empty") < told.index("is quarantined") < told.index("links within a day")
+    assert any(b"lifts 3 tonnes" in path.read_bytes() for path in (agent.files / "history").iterdir())
+
+
 def entry(memory: int, old: float, new: float, strength: float = 0.8, *, supports: bool = True) -> dict[str, Any]:
     return {
         "memory_id": an_id(memory), "supports": supports, "strength": strength, "timestamp": DAY[0],

@@ -29,7 +29,14 @@ from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.cli.verbs import caller_in, run, settings_here
 from holdfast.engine.admin.health import DAMAGED_REMEDY, read_vectors
 from holdfast.engine.agent.browse import Stats, stats
-from holdfast.engine.omi.integrity import IntegrityReport, Problem, accept_integrity, integrity_check, record_first_seen
+from holdfast.engine.omi.integrity import (
+    UNUSUAL,
+    IntegrityReport,
+    Problem,
+    accept_integrity,
+    integrity_check,
+    record_first_seen,
+)
 from holdfast.engine.ports import Caller, OwnEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, HoldfastError, SettingsError
@@ -429,14 +436,15 @@ def _files(looked: _Looked) -> Iterator[CheckResult]:
 
 def _broken(looked: _Looked) -> list[Problem]:
     """What is no page, no quarantined file, no odd place in the graph and no confidence that a person set: damage."""
-    odd = {f"memories/{path}" for path, _ in looked.quarantined} | set(looked.report.topology.warnings)
-    broken = []
-    for problem in looked.report.problems:
-        if problem.where in odd:
-            odd.remove(problem.where)
-        elif not is_page(problem.where) and problem not in looked.report.edited:
-            broken.append(problem)
-    return broken
+    quarantined = {f"memories/{path}" for path, _ in looked.quarantined}
+    return [
+        problem
+        for problem in looked.report.problems
+        if problem.what not in UNUSUAL
+        and problem not in looked.report.edited
+        and problem.where not in quarantined
+        and not is_page(problem.where)
+    ]
 
 
 def _vectors(read: tuple[int, int] | None) -> CheckResult:

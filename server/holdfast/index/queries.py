@@ -161,13 +161,17 @@ _NEAR_SECONDS = 10  # between the time in a link and that of the change which ma
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A note that many links lead to: `links` are (source, when), by time; `uses` counts its confirmed uses."""
+    """A note that many links lead to: `links` are (source, when), by time; `uses` counts its confirmed uses.
+
+    `by_tools` says that each of them was made by a change of the tools.
+    """
 
     id: str
     type: str
     path: str
     links: tuple[tuple[str, str], ...]
     uses: int
+    by_tools: bool
 
 
 def orphans(connection: sqlite3.Connection, most: int) -> tuple[int, list[str]]:
@@ -204,7 +208,9 @@ def hubs(
         moving_ops: verbs that bring notes with the links that these had elsewhere, all at once.
     """
     rows = connection.execute(
-        "SELECT t.id, t.type, t.path, l.source, coalesce(nullif(l.created, ''), o.created) AS at "
+        "SELECT t.id, t.type, t.path, l.source, coalesce(nullif(l.created, ''), o.created) AS at, "
+        "EXISTS (SELECT 1 FROM history h WHERE h.note = l.owner AND l.created <> '' "
+        " AND abs(strftime('%s', h.at) - strftime('%s', l.created)) <= ?) "
         "FROM links l JOIN notes s ON s.id = l.source JOIN notes t ON t.id = l.target JOIN notes o ON o.id = l.owner "
         "WHERE l.target IN (SELECT target FROM links GROUP BY target HAVING count(*) >= ?) "
         "AND l.source <> l.target AND t.id <> ? AND l.reason NOT IN (SELECT value FROM json_each(?)) "
@@ -215,6 +221,7 @@ def hubs(
         " AND h.op IN (SELECT value FROM json_each(?))) "
         "ORDER BY t.id, at, l.source",
         (
+            _NEAR_SECONDS,
             least,
             SELF_ID,
             json.dumps(list(own_reasons)),
@@ -224,12 +231,14 @@ def hubs(
         ),
     )
     found: dict[str, tuple[str, str, list[tuple[str, str]]]] = {}
-    for note, kind, path, source, at in rows:
+    foreign = set()
+    for note, kind, path, source, at, by_tools in rows:
         found.setdefault(note, (kind, path, []))[2].append((source, at))
+        foreign |= set() if by_tools else {note}
     many = {note: item for note, item in found.items() if len(item[2]) >= least}
     uses = _uses(connection, list(many))
     return [
-        Hub(note, kind, path, tuple(links), uses.get(note, 0))
+        Hub(note, kind, path, tuple(links), uses.get(note, 0), note not in foreign)
         for note, (kind, path, links) in many.items()
         if uses.get(note, 0) < most_uses
     ]
@@ -247,6 +256,16 @@ def _uses(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
 def hashes(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """Id, path and content hash of every note."""
     return connection.execute("SELECT id, path, hash FROM notes ORDER BY id").fetchall()
+
+
+def emptied(connection: sqlite3.Connection, most: int) -> list[str]:
+    """Paths of notes that a tool wrote and whose files say nothing any more."""
+    rows = connection.execute(
+        "SELECT path FROM notes n WHERE trim(content, char(9, 10, 13, 32)) = '' "
+        "AND EXISTS (SELECT 1 FROM history h WHERE h.note = n.id) ORDER BY path LIMIT ?",
+        (most,),
+    )
+    return [path for (path,) in rows]
 
 
 def beliefs(connection: sqlite3.Connection) -> list[str]:

@@ -120,6 +120,7 @@ class IndexView:
     latest_changes = _asked(queries.latest_changes)
     orphans = _asked(queries.orphans)
     hubs = _asked(queries.hubs)
+    emptied = _asked(queries.emptied)
     hashes = _asked(queries.hashes)
     beliefs = _asked(queries.beliefs)
     is_sound = _asked(queries.check)

@@ -47,6 +47,12 @@ MOST_NAMED = 50  # orphans, and cores, whose ids are told
 MOST_TOLD, PROBLEM_TOKENS = 3, 80  # of each kind in the summary, and of one problem there
 ALONE = "it has no link to any other note"
 SUDDEN = f"{CORE_LINKS} or more links to it were made within a day"
+GROWN = f"{SUDDEN}, all of them with the tools"
+UNUSUAL = (ALONE, SUDDEN, GROWN)
+EMPTIED = "its file is empty; history/ has its last text"
+ADDED = "something was added to its end outside of the tools"
+_ACCEPT = "Where the user meant it: holdfast doctor --accept, or admin_accept_integrity; until then it is told."
+_FILED = "All with the tools, as where notes are filed under one; what has helped on three days is told no more."
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
 
@@ -82,6 +88,7 @@ class IntegrityReport:
     problems: tuple[Problem, ...]
     sound: bool = True  # notes, evidence and index are as they were written
     edited: tuple[Problem, ...] = ()  # those of the problems that are beliefs whose confidence a person set
+    by_tools: bool = False  # the links of all sudden cores were made by tools
 
     def shape(self) -> dict[str, Any]:
         """The four keys that OMI's reference documents, and `details`."""
@@ -102,15 +109,20 @@ class IntegrityReport:
             return "Safe."
         if self.overall_safe:
             return " ".join(["Safe, with something to look at:", *_told(sorted(self.problems, key=_is_alone))])
-        happened = " ".join([*self._pages(), *self._links(), *self._others()])
+        pages = self._pages()
+        happened = " ".join([*self._others(), *pages, *self._links()])
         if self._is_broken:
             return f"Not safe. {happened} Nothing was repaired; let the user look at it."
+        if pages:
+            return f"To confirm: {happened} Nothing was changed. {_ACCEPT}"
+        if self.by_tools and self.topology.orphan_nodes <= MOST_ORPHANS:
+            return f"To look at: {happened}"
         return f"To confirm: {happened} Nothing was changed; ask the user whether it was meant."
 
     @property
     def _is_broken(self) -> bool:
-        """Whether something differs that only the tools write: a log, a note, evidence, the index."""
-        return not self.sound or any(is_watched(at.where) and not _is_users(at.where) for at in self.problems)
+        """Whether something differs that only the tools write: a log but for its end, a note, evidence, the index."""
+        return not self.sound or any(_is_tampering(at) for at in self.problems)
 
     def _pages(self) -> list[str]:
         """A sentence for each page that was changed; logs are the tools', the others the user's to edit."""
@@ -121,12 +133,18 @@ class IntegrityReport:
         cores, orphans = self.topology.sudden_cores, self.topology.orphan_nodes
         ids = _first(self.topology.warnings[min(orphans, MOST_NAMED) :], cores, ", ")
         warnings = [f"{counted(cores, 'note')} got {CORE_LINKS} or more links within a day: {ids}."] if cores else []
+        warnings += [_FILED] if cores and self.by_tools else []
         return [*warnings, f"{counted(orphans, 'note')} have no link."] if orphans > MOST_ORPHANS else warnings
 
     def _others(self) -> list[str]:
         """What else was found, in a sentence."""
-        linked = [at for at in self.problems if at.where in self.topology.warnings and at.what in (ALONE, SUDDEN)]
+        linked = [at for at in self.problems if at.what in UNUSUAL]
         return _told([at for at in self.problems if at not in linked and not is_watched(at.where)])
+
+
+def _is_tampering(problem: Problem) -> bool:
+    """Whether a page was changed that is the tools', otherwise than by a line more."""
+    return is_watched(problem.where) and not _is_users(problem.where) and problem.what != ADDED
 
 
 def _is_alone(problem: Problem) -> bool:
@@ -150,12 +168,16 @@ def _first(texts: Sequence[str], count: int, between: str) -> str:
 class _Graph:
     topology: Topology = Topology(0, 0, ())
     sound: bool = True
-    problems: tuple[Problem, ...] = ()
+    damaged: tuple[Problem, ...] = ()
+    unusual: tuple[Problem, ...] = ()
     edited: tuple[Problem, ...] = ()
+    by_tools: bool = False
 
 
 async def integrity_check(ports: Ports, scope: str = "all") -> IntegrityReport:
     """Look at the NOW files, MEMORY.md and the logs, whatever the scope; at the graph where that names it.
+
+    Damage is told first, then what a person may do, then what is only unusual.
 
     Raises:
         InvalidArgumentError: there is no such scope.
@@ -175,8 +197,10 @@ async def integrity_check(ports: Ports, scope: str = "all") -> IntegrityReport:
     natural = topology.orphan_nodes <= MOST_ORPHANS and topology.sudden_cores == 0
     safe = now_md and memory_md and natural and graph.sound
     unwritable = (Problem("the memory folder", ports.reading_notice),) if ports.reading_notice else ()
-    problems = (*unwritable, *changed, *graph.problems)
-    return IntegrityReport(now_md, memory_md, topology, safe, tuple(checked), problems, graph.sound, graph.edited)
+    pages = sorted(changed, key=lambda problem: not _is_tampering(problem))
+    problems = (*unwritable, *graph.damaged, *pages, *graph.edited, *graph.unusual)
+    found = (now_md, memory_md, topology, safe, tuple(checked), problems)
+    return IntegrityReport(*found, graph.sound, graph.edited, graph.by_tools)
 
 
 async def accept_integrity(ports: Ports, caller: Caller, paths: Collection[str] = ()) -> tuple[str, ...]:
@@ -352,7 +376,7 @@ def _what(page: Page | None, base: Baseline) -> str:
     if not page.data.strip():
         return "it was emptied outside of the tools"
     if base.size is not None and content_hash(page.data[: base.size]) == base.hash:
-        return "something was added to its end outside of the tools"
+        return ADDED
     return "it was edited outside of the tools"
 
 
@@ -366,25 +390,37 @@ def _whose(path: str) -> str:
 async def _graph(ports: Ports) -> _Graph:
     def look(
         view: IndexView,
-    ) -> tuple[int, list[str], list[Hub], dict[str, str], list[tuple[str, str, str]], list[str], bool]:
+    ) -> tuple[int, list[str], list[Hub], dict[str, str], list[tuple[str, str, str]], list[str], list[str], bool]:
         hubs = view.hubs(CORE_LINKS, CORE_USES, AUTO_REASONS, OWN_OPS, MOVING_OPS)
         merged = view.aliases([source for hub in hubs for source, _ in hub.links])
-        return (*view.orphans(MOST_NAMED), hubs, merged, view.hashes(), view.beliefs(), view.is_sound())
+        return (
+            *view.orphans(MOST_NAMED),
+            hubs,
+            merged,
+            view.hashes(),
+            view.emptied(MOST_NAMED),
+            view.beliefs(),
+            view.is_sound(),
+        )
 
-    orphans, named, hubs, merged, hashes, beliefs, sound = await ports.index.read(look)
+    orphans, named, hubs, merged, hashes, blank, beliefs, sound = await ports.index.read(look)
     quarantined = (await ports.index.problems())[:MOST_NAMED]
     evidence = await _evidence(ports, {*beliefs, *(hub.path for hub in hubs if hub.type == "belief")})
-    cores = [hub.id for hub in hubs if is_sudden(_asked_for(hub, evidence, merged))]
-    problems = [Problem(note, ALONE) for note in named] + [Problem(note, SUDDEN) for note in cores[:MOST_NAMED]]
+    cores = {hub.id: hub.by_tools for hub in hubs if is_sudden(_asked_for(hub, evidence, merged))}
+    first = list(cores)[:MOST_NAMED]
+    unusual = [Problem(note, GROWN if cores[note] else SUDDEN) for note in first]
+    unusual += [Problem(note, ALONE) for note in named]
     broken = await _broken_files(ports, hashes)
     wrong = [Problem(end, what) for end, item in evidence.items() if (what := evidence_problem(item.note.evidence))]
     broken += wrong
     edited = _edited(evidence, {problem.where for problem in wrong})
-    unread = [Problem(f"memories/{path}", f"it is quarantined: {reason}") for path, reason in quarantined]
+    unread = [Problem(f"memories/{path}", EMPTIED) for path in blank]
+    unread += [Problem(f"memories/{path}", f"it is quarantined: {reason}") for path, reason in quarantined]
     if not sound:
         broken.append(Problem("index", "SQLite finds it damaged; delete .holdfast/ and it is rebuilt"))
-    topology = Topology(orphans, len(cores), (*named, *cores[:MOST_NAMED]))
-    return _Graph(topology, not broken, (*problems, *broken, *edited, *unread), edited)
+    topology = Topology(orphans, len(cores), (*named, *first))
+    by_tools = bool(cores) and all(cores.values())
+    return _Graph(topology, not broken, (*broken, *unread), tuple(unusual), edited, by_tools)
 
 
 def _edited(beliefs: Mapping[str, Stored], wrong: Collection[str]) -> tuple[Problem, ...]:
