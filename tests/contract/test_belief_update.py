@@ -143,6 +143,12 @@ async def test_evidence_without_strength_is_kept_and_moves_nothing(agent: Agent)
     belief_id, evidence = await belief(agent, confidence=1 / 3), await store(agent, "A build went well.")
     assert await believe(agent, belief_id, evidence, 0.0, supports=False) == 1 / 3
     assert len(on_disk(agent, belief_id).evidence) == 1
+    edges = [link["type"] for link in (await agent.node(evidence))["connections"] if link["id"] == belief_id]
+    assert "contradicts" not in edges, "what has no strength speaks neither for it nor against it"
+    await believe(agent, belief_id, evidence, 0.5, supports=False)
+    await believe(agent, belief_id, evidence, 0.0, supports=False)
+    [weight] = [link["weight"] for link in (await agent.node(evidence))["connections"] if link["type"] == "contradicts"]
+    assert weight == 0.5
 
 
 async def test_a_confidence_near_nothing_survives_its_file_to_the_last_bit(agent: Agent) -> None:

@@ -305,9 +305,9 @@ def _check_size(change: Change) -> None:
 
 
 def _citing(source: Note, belief_id: str, request: BeliefUpdate, now: str) -> Note:
-    """The evidence with one edge to the belief of this polarity, which has the latest strength."""
+    """The evidence with one edge to the belief of this polarity, which has the latest strength that is any."""
     same = [link for link in source.connections if (link.to, link.type) == (belief_id, request.polarity)]
-    if len(same) == 1 and same[0].weight == request.strength:
+    if request.strength == 0.0 or (len(same) == 1 and same[0].weight == request.strength):
         return source
     first = same[0] if same else Link(belief_id, request.polarity, reason=REASON, created=now)
     edge = replace(first, weight=request.strength)
