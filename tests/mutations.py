@@ -821,7 +821,7 @@ MUTATIONS = (
              ("tests/unit/test_maintenance.py::test_reading_a_pair_tells_of_which_kind_it_is",)),
     Mutation("doubtful-offered", 7, "what words do not show is offered though nobody read it",
              "engine/maintenance/candidates.py",
-             "if (item.ids in self.unread or not item.doubtful) and not", "if not",
+             "return item.ids not in self.unread and not item.doubtful", "return item.ids not in self.unread",
              (("tests/contract/test_read_together.py::"
                "test_where_pairs_cannot_be_read_maintenance_goes_by_their_words_and_says_so"),)),
     Mutation("unread-offered", 7, "pairs that nobody has read yet are offered", "engine/maintenance/candidates.py",
@@ -835,8 +835,7 @@ MUTATIONS = (
              "    is_near = item.likeness >= LINK and", "    is_near =",
              ("tests/unit/test_maintenance.py::test_a_pair_is_asked_about_in_the_one_way_that_fits",)),
     Mutation("users-blamed", 2, "an edit of the user's own page is told as unsafe", "engine/omi/integrity.py",
-             "return not self.sound or any(is_watched(at.where) and not _is_users(at.where) for at in self.problems)",
-             "return True",
+             "return not self.sound or any(_is_tampering(at) for at in self.problems)", "return True",
              (("tests/contract/test_integrity.py::"
                "test_what_happened_is_told_in_words_that_blame_nobody_for_what_the_user_may_do"),)),
     Mutation("view-key-unasked", "admin", "the View's server answers without its key", "viewing/site.py",

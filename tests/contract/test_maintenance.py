@@ -708,6 +708,51 @@ async def test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied(
     assert said == ["supports"], "a list with a fault in it declines nothing"
 
 
+async def test_of_verdicts_on_one_pair_that_exclude_each_other_the_first_counts(agent: Agent) -> None:
+    one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
+    short = (await work(agent)).text.split("M1 ")[1].split()[0]
+    assert one.startswith(short) or other.startswith(short)
+    outcomes = await judge(
+        agent,
+        edges=[
+            edge(one, "mem_zzzzzzzzzzzzzzzz", "none"),
+            edge(one, other, "contradicts"),
+            edge(other, one, "evolved_from"),
+            edge(short, one if other.startswith(short) else other, "none"),
+            edge(one, other, "related_to"),
+            edge(one, third, "none"),
+        ],
+    )
+    assert [item["status"] for item in outcomes] == [
+        "rejected",
+        "applied",
+        "rejected",
+        "rejected",
+        "applied",
+        "applied",
+    ]
+    assert outcomes[2]["reason"].startswith("edges[1] says contradicts of the same pair")
+    assert not (await agent.node(one))["outdated"]
+    assert not (await agent.node(other))["outdated"]
+
+
+async def test_a_merge_that_ended_in_conflict_is_not_taken_as_declined_by_a_later_call(agent: Agent) -> None:
+    batch, merges = await two_twins(agent)
+    file = agent.file_of(merges[0]["keep_id"])
+    file.write_text(file.read_text("utf-8").rstrip() + " That is new.\n", "utf-8")
+    told = [await work(agent, results={"merges": [merge]}, batch_id=batch["batch_id"]) for merge in merges]
+    assert [[item["status"] for item in each["outcomes"]] for each in told] == [["conflict"], ["applied"]]
+    assert told[1]["notices"] == []
+
+
+async def test_a_key_that_results_does_not_have_is_named(agent: Agent) -> None:
+    told = await agent.refused("run_maintenance", results={"egdes": []})
+    assert 'results: "egdes" is no key of it' in told
+    told = await agent.refused("run_maintenance", results={"Look here: <b>": []})
+    assert "<b>" not in told
+    assert "a key that is given is no key of it" in told
+
+
 async def test_results_in_texts_are_read_as_they_were_meant(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     batch = await work(agent, limit="3", kinds='["merges"]', dry_run="true")

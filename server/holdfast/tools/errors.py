@@ -132,6 +132,10 @@ def _one(kind: str, place: tuple[int | str, ...], message: str, free: AbstractSe
         which = f'"{name}" is an' if _PLAIN.fullmatch(name) and len(name) <= _LONGEST_NAME else "there is an"
         meant = _nearly(name, free)
         return f"{which} argument that this tool does not have ({f'use {meant}' if meant else 'see its input schema'})"
+    if kind == "extra_forbidden" and len(place) > 1:
+        key = str(place[-1])
+        which = f'"{key}"' if _PLAIN.fullmatch(key) and len(key) <= _LONGEST_NAME else "a key that is given"
+        return f"{name}: {which} is no key of it (see the tool's input schema)"
     if kind in ("missing_argument", "missing"):
         inner = f": {place[-1]}" if len(place) > 1 else ""
         return f"{name}{inner} is missing"

@@ -202,11 +202,7 @@ async def judge(
     hashes = tuple(texts for _, texts in shown) if row else None
     ports = await memory.attend(ports_now)
     work = Work(ports, caller, "", row.id if row else None, hashes, dry_run)
-    outcomes = [
-        await _settled(memory, replace(work, name=f"{kind}[{number}]"), verdict)
-        for kind, given in _named(verdicts)
-        for number, verdict in enumerate(given)
-    ]
+    outcomes = await _all_settled(memory, work, verdicts)
     if verdicts.extractions is not None:
         pieces = [piece for kind, texts in shown if kind == EXTRACTIONS for piece in texts]
         outcomes += await distil(memory, work, verdicts.extractions, pieces if row else None)
@@ -285,6 +281,44 @@ async def apply_verdict(work: Work, verdict: VerdictItem) -> Outcome:
             return await consolidate(work, verdict)
 
 
+async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> list[Outcome]:
+    """How each item ends, in order. Of verdicts on one pair that exclude each other the first counts."""
+    outcomes: list[Outcome] = []
+    said: dict[frozenset[str], list[tuple[str, str]]] = {}
+    for kind, given in _named(verdicts):
+        for number, verdict in enumerate(given):
+            item = replace(work, name=f"{kind}[{number}]")
+            pair = await memory.attend(partial(_pair, verdict=verdict)) if isinstance(verdict, EdgeVerdict) else None
+            if pair is None or not isinstance(verdict, EdgeVerdict):
+                outcomes.append(await _settled(memory, item, verdict))
+                continue
+            known = said.setdefault(pair, [])
+            other = next((each for each in known if _exclude(each[1], verdict.edge_type)), None)
+            if other is not None:
+                reason = f"{other[0]} says {other[1]} of the same pair, which stands; say one of them."
+                outcomes.append(item.outcome("rejected", reason))
+                continue
+            outcomes.append(await _settled(memory, item, verdict))
+            known += [(item.name, verdict.edge_type)] if outcomes[-1].status in ("applied", "skipped") else []
+    return outcomes
+
+
+def _exclude(one: str, other: str) -> bool:
+    """Whether two verdicts cannot both be meant of a pair."""
+    return one != other and ("none" in (one, other) or {one, other} <= _EXCLUSIVE)
+
+
+_EXCLUSIVE = frozenset({"contradicts", "evolved_from", "supports"})
+
+
+async def _pair(ports: Ports, verdict: EdgeVerdict) -> frozenset[str] | None:
+    """The two notes that a verdict is about; None where its ids mean none, or one."""
+    with suppress(HoldfastError):  # the item's own outcome says so
+        ids = [(await resolve(ports.index, given)).note.id for given in (verdict.node_a_id, verdict.node_b_id)]
+        return frozenset(ids) if len(set(ids)) > 1 else None
+    return None
+
+
 async def _settled(memory: Attending, work: Work, verdict: VerdictItem) -> Outcome:
     """How one item ends; what goes wrong with it is its own affair."""
     try:
@@ -347,7 +381,15 @@ async def _declined(
 
 
 async def _unjudged(ports: Ports, items: Sequence[list[Judged]]) -> list[list[Judged]]:
-    """The items of which some pair was not judged as it was shown: neither declined nor merged or told by another."""
+    """The items of which some pair was not judged as it was shown: neither declined nor merged or told by another.
+
+    What is not as it was shown any more comes back anyway: it is left out.
+    """
+
+    def is_still(view: IndexView, item: Sequence[Judged]) -> bool:
+        texts = {note: text for entry in item for note, text in ((entry.a, entry.hash_a), (entry.b, entry.hash_b))}
+        notes = view.notes(texts)
+        return all(note in notes and _is_shown(notes[note], text) for note, text in texts.items())
 
     def is_judged(view: IndexView, entry: Judged) -> bool:
         rows = view.judged(entry.a, [entry.b]).get(entry.b, [])
@@ -355,8 +397,14 @@ async def _unjudged(ports: Ports, items: Sequence[list[Judged]]) -> list[list[Ju
         return any((row.scope, row.hash_a, row.hash_b) == texts for row in rows)
 
     return await ports.index.read(
-        lambda view: [item for item in items if not all(is_judged(view, entry) for entry in item)]
+        lambda view: [
+            item for item in items if is_still(view, item) and not all(is_judged(view, entry) for entry in item)
+        ]
     )
+
+
+def _is_shown(found: IndexedNote, text: str) -> bool:
+    return found.encode_hash == text and not found.note.is_outdated
 
 
 async def _unknown(ports: Ports, judged: Sequence[Judged]) -> list[Judged]:
