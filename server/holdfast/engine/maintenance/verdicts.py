@@ -278,7 +278,8 @@ async def _evolve(
     edited = await last_edits(work.ports, [one, other])
     anew = edited.get(one.note.id, "")
     is_anew = anew > max(other.note.created, edited.get(other.note.id, ""))
-    newer, older = (other, one) if surely_later(other.note, one.note) and not is_anew else (one, other)
+    is_turned = surely_later(other.note, one.note)
+    newer, older = (other, one) if is_turned and not is_anew else (one, other)
     if SELF_ID in (newer.note.id, older.note.id):
         raise VerdictRefusedError(
             "rejected", "ProtectedNoteError: the Self note is neither retired nor the successor of one."
@@ -286,7 +287,8 @@ async def _evolve(
     if not work.approved and needs_person(work.ports, [older]):
         return await propose(work, replace(verdict, reason=reason or None), [one, other], [entry])
     turned = "" if newer is one else " What happened later was taken for the newer one."
-    turned = f" That one was edited on {anew[:10]}." if is_anew else turned
+    if is_turned and is_anew:
+        turned = f" What was edited on {anew[:10]} was taken for the newer one."
     turned += _only_told_before(older.note, newer.note)
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
