@@ -551,6 +551,10 @@ async def test_ordinary_days_raise_no_alarm_and_it_is_said_how_an_edit_is_confir
     assert told.startswith("To confirm: ")
     assert not BLAMING.search(json.dumps(found))
     assert "holdfast doctor --accept, or admin_accept_integrity" in told
+    await update(agent, recent_completions=["b"])
+    assert not BLAMING.search(json.dumps(await check(agent))), "also after the tools went on from it"
+    log_file(agent).write_bytes(log_file(agent).read_bytes().replace(b"added", b"edited", 1).replace(b"a\n", b"z\n", 1))
+    assert BLAMING.search(json.dumps(await check(agent)))
 
 
 @pytest.mark.files("links that were written by hand, which happens to files alone")

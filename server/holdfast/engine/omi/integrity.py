@@ -54,6 +54,7 @@ ADDED = "something was added to its end outside of the tools"
 _ACCEPT = "Where the user meant it: holdfast doctor --accept, or admin_accept_integrity; until then it is told."
 _FILED = "All with the tools, as where notes are filed under one; what has helped on three days is told no more."
 OWN_OPS = ("belief_update", "link", "merge", "consolidate", "outdate_by_verdict")  # their links are no sign of haste
+LOG_OPS = ("now_update", "daily_append")  # they write to logs
 MOVING_OPS = ("import",)  # they bring notes with the links that these had elsewhere
 
 log = structlog.get_logger()
@@ -358,6 +359,8 @@ async def _how(ports: Ports, path: str, base: Baseline) -> str:
         page = (await ports.store.pages([path])).get(path)
     except StorageError:
         return "it cannot be read"
+    if base.foreign and page and not _is_users(path) and await _has_all(ports, path, page):
+        return ADDED
     said = []
     if base.foreign:
         last = base.foreign.split(THEN)[-1]
@@ -366,6 +369,13 @@ async def _how(ports: Ports, path: str, base: Baseline) -> str:
     if (page.hash if page else None) != base.hash:
         said.append(f"{_what(page, base)}{_whose(path)}")
     return "; since then ".join(said)
+
+
+async def _has_all(ports: Ports, path: str, page: Page) -> bool:
+    """Whether a log has all that the tools left in it, as they left it: others have only added to it."""
+    records = await ports.store.past.records(LOG_OPS)
+    left = [(file.size, file.after) for record in records for file in record.files if file.path == path]
+    return bool(left) and all(size is not None and content_hash(page.data[:size]) == after for size, after in left)
 
 
 def _what(page: Page | None, base: Baseline) -> str:
