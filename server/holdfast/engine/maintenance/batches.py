@@ -305,10 +305,10 @@ async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> lis
 
 def _exclude(one: str, other: str) -> bool:
     """Whether two verdicts cannot both be meant of a pair."""
-    return one != other and ("none" in (one, other) or {one, other} <= _EXCLUSIVE)
+    return one != other and ("none" in (one, other) or {one, other} in _OPPOSED)
 
 
-_EXCLUSIVE = frozenset({"contradicts", "evolved_from", "supports"})
+_OPPOSED = ({"contradicts", "evolved_from"}, {"contradicts", "supports"})
 
 
 async def _pair(ports: Ports, verdict: EdgeVerdict) -> frozenset[str] | None:
