@@ -41,7 +41,7 @@ from holdfast.model.maintenance import (
     without,
 )
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, instant, moment, note_id, said_at
-from holdfast.model.opposition import ToRead, to_read
+from holdfast.model.opposition import ToRead, compared, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.records import UPDATE, JournalRecord
 from holdfast.model.versions import AUTO_REASONS, LED, ReadTogether, likelihood_together
