@@ -76,6 +76,16 @@ async def test_of_the_users_preferences_what_is_none_stands_behind_and_that_of_a
     assert not any(hit["weak"] for hit in answer["results"])
 
 
+@pytest.mark.parametrize("query", ["who am I?", "what are my preferences?", "what do you know about me?"])
+async def test_what_somebody_else_is_named_as_the_subject_of_is_no_preference_of_the_user(
+    agent: Agent, query: str
+) -> None:
+    person = str((await agent.remember("The user is Ada Brandt.", about_self=True))["id"])
+    await agent.remember("Jonas likes tea black.", type="preference", subject="Jonas Adler")
+    own = str((await agent.remember("Four blanks, never tabs.", type="preference", subject="Python"))["id"])
+    assert sorted((await agent.recall(query)).found) == sorted([person, own])
+
+
 async def ines(agent: Agent) -> dict[str, str]:
     """A person with preferences of their own and facts, beside preferences of two spaces."""
 

@@ -13,10 +13,11 @@ from holdfast.model.note import GLOBAL_SPACE, Note, space_name
 from holdfast.model.ranking import Filter
 from holdfast.model.when.questions import days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import named
-from holdfast.model.words import counted
+from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 _PLURALS = {"person": "people"}
+_OF_ANOTHER = 2  # as `taste_of` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,26 @@ def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool, o
 
     As by "who am I?".
     """
-    ids = view.personal(wanted.now, MOST_PERSONAL)
-    notes = view.notes(ids)
+    notes = view.notes(view.personal(wanted.now, MOST_PERSONAL))
+    ids = _without_those_of_others({note_id: item.note for note_id, item in notes.items()})
     ids = sorted(ids, key=lambda end: _place_among_own(notes[end].note)) if openly else ids
-    shown = [note_id for note_id in ids if note_id in notes and passes(notes[note_id], wanted)]
+    shown = [note_id for note_id in ids if passes(notes[note_id], wanted)]
     if not shown:
         return None
     listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
     return Listed(tuple(shown), listing, whole=True, searched=searched)
+
+
+def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:
+    """All but what says of somebody, who is its subject and whom no note about the user names, what they like."""
+    own = {word for note in notes.values() if note.about_self for word in query_terms(note.content)}
+
+    def is_of_another(note: Note) -> bool:
+        if note.about_self or not note.subject or taste_of(note.content, is_preference=True) < _OF_ANOTHER:
+            return False
+        return own.isdisjoint(query_terms(note.subject))
+
+    return [note_id for note_id, note in notes.items() if not is_of_another(note)]
 
 
 def _place_among_own(note: Note) -> int:
