@@ -221,6 +221,13 @@ async def test_where_the_current_project_has_nothing_the_others_answer(agent: Ag
     assert (await agent.recall("What did we do last week in this project?")).found == []
 
 
+@pytest.mark.parametrize("query", ["decisions from August", "everything from August", "decisions in August"])
+async def test_what_is_from_a_month_is_not_what_comes_in_the_next_one(agent: Agent, query: str) -> None:
+    made = str((await agent.remember("We rent the slipway.", type="decision", event_time="2026-08-12"))["id"])
+    await agent.remember("We close for two weeks.", type="decision", event_time="2027-08-02")
+    assert (await agent.recall(query)).found == [made]
+
+
 @pytest.mark.parametrize("query", ["Any deadlines next month?", "what is planned for next month", "upcoming deadlines"])
 async def test_what_is_to_come_is_found_by_its_own_time_soonest_first(agent: Agent, query: str) -> None:
     later = await put(agent, "Insurance papers go to the port authority.", -50)
