@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -219,6 +220,26 @@ async def test_where_the_current_project_has_nothing_the_others_answer(agent: Ag
     other = await put(agent, "Elsewhere.", 7, space="site")
     assert (await agent.recall("What did we do last week?")).found == [other]
     assert (await agent.recall("What did we do last week in this project?")).found == []
+
+
+async def test_whoever_goes_on_as_the_heading_says_sees_every_note_however_small_the_budget(agent: Agent) -> None:
+    stored = {
+        str(
+            (await agent.remember(f"Berth {number} is let to {'a long list of owners, ' * 12}.", type="decision"))["id"]
+        )
+        for number in range(9)
+    }
+    seen, offset = set[str](), 0
+    for _ in stored:
+        answer = await agent.recall("", types=["decision"], offset=offset, budget=250)
+        told = answer.text.split("Not shown:")[0]
+        seen |= {note_id for note_id in stored if note_id in told}
+        onwards = re.search(r"next: recall\(offset=(\d+)", answer.text)
+        if onwards is None:
+            break
+        assert int(onwards[1]) > offset
+        offset = int(onwards[1])
+    assert seen == stored
 
 
 @pytest.mark.parametrize("query", ["decisions from August", "everything from August", "decisions in August"])

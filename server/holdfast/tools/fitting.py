@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.note import Note
@@ -194,10 +195,12 @@ def named(ids: Sequence[str], room: Room) -> str:
     return ", ".join([*kept, *([f"{more} more"] if more else [])])
 
 
-def heading_of(outcome: Recalled, caller: Caller) -> str:
-    """How many notes there are, and where and when they were looked for."""
+def heading_of(outcome: Recalled, caller: Caller, shown: Collection[Hit] | None = None) -> str:
+    """How many notes there are, and where and when they were looked for; a list goes on behind those that are shown."""
     if outcome.listing is not None:
-        return _list_heading(outcome, outcome.listing)
+        ids = {hit.note.id for hit in (outcome.hits if shown is None else shown)}
+        kept = list(takewhile(lambda hit: hit.note.id in ids, outcome.hits))
+        return _list_heading(kept, outcome.listing)
     where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
     after, before = outcome.after, outcome.before
     window = f", {after or 'the beginning'} to {before or 'now'}" if after or before else ""
@@ -210,14 +213,14 @@ def heading_of(outcome: Recalled, caller: Caller) -> str:
     return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
 
 
-def _list_heading(outcome: Recalled, listing: Listing) -> str:
+def _list_heading(hits: Sequence[Hit], listing: Listing) -> str:
     """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
-    count = sum(1 + len(hit.earlier) for hit in outcome.hits)  # an older version is on the list too, behind the newer
+    count = sum(1 + len(hit.earlier) for hit in hits)  # an older version is on the list too, behind the newer
     end = listing.offset + count
     if listing.total <= count:
         return f"{listing.described}."
     shown = f"{count} shown" + (f" from {listing.offset + 1} on" if listing.offset else "")
-    onwards = f", next: recall(offset={end}, …)" if outcome.hits and end < listing.total else ""
+    onwards = f", next: recall(offset={end}, …)" if hits and end < listing.total else ""
     return f"{listing.described}; {shown}{onwards}."
 
 

@@ -83,7 +83,7 @@ def _told(outcome: Recalled, caller: Caller) -> tuple[str, int]:
     names = Room(min(room.left // NAMES_SHARE, NAME_TOKENS * len(outcome.hits)))
     room.left -= names.left
     shown, left = _chosen(outcome.hits, caller, mark, room)
-    heading = heading_of(_claiming(outcome, [hit.note for hit, _ in shown]), caller)
+    heading = heading_of(_claiming(outcome, [hit.note for hit, _ in shown]), caller, [hit for hit, _ in shown])
     lines = [line for _, line in shown]
     places = {hit.note.id: place for place, (hit, _) in enumerate(shown, 1)}
     after = [line for line in _beside(outcome, places) if room.take(line)]
@@ -103,7 +103,7 @@ def _first_alone(outcome: Recalled, caller: Caller) -> str:
     """
     mark, room = new_mark(), Room(outcome.budget.text)
     hit = min(outcome.hits, key=lambda hit: hit.ranked.weak)
-    heading, rule = heading_of(_claiming(outcome, [hit.note]), caller), trust_rule(mark, each=True)
+    heading, rule = heading_of(_claiming(outcome, [hit.note]), caller, [hit]), trust_rule(mark, each=True)
     room.need(heading)
     within = replace(room)
     within.need(fenced("", mark), rule)
