@@ -222,6 +222,15 @@ async def test_where_the_current_project_has_nothing_the_others_answer(agent: Ag
     assert (await agent.recall("What did we do last week in this project?")).found == []
 
 
+async def test_what_comes_in_one_project_is_told_without_what_words_find_in_others(agent: Agent) -> None:
+    due = str((await agent.remember("Hand in the programme.", space="choir", event_time="2026-11-20"))["id"])
+    without_day = str((await agent.remember("Choir deadline: when the hall is paid.", space="choir"))["id"])
+    await agent.remember("The deadline of the choir grant is on 13 January.", space="thesis")
+    answer = await agent.recall("any deadlines for the choir?")
+    assert answer.found == [due, without_day]
+    assert answer.text.startswith("2 notes in choir, soonest first.")
+
+
 async def test_whoever_goes_on_as_the_heading_says_sees_every_note_however_small_the_budget(agent: Agent) -> None:
     stored = {
         str(

@@ -301,7 +301,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     found: dict[str, Ranked] = {}
     everything, beside = ids, frozenset[str]()
     if lists.searched:
-        ranked = _ranked(view, asking, asking.wanted, LEAST_RANKED)
+        ranked = _ranked(view, asking, lists.among or asking.wanted, LEAST_RANKED)
         strong = {item.candidate.id: item for item in ranked if not item.weak}
         if asking.intent is None or not asking.intent.liking:
             there = set(ids)

@@ -47,6 +47,8 @@ class Listing:
 class Listed:
     """The notes to show, or with `whole` all there are. With `searched` what the words find belongs to them too.
 
+    `among` is where that is looked for, if not wherever the caller's filter allows: in the spaces of the list.
+
     `window` is the time that they are from, where the question speaks of one; `lacking` are the types that were asked
     for where none is from then, so that these are others.
     """
@@ -55,6 +57,7 @@ class Listed:
     listing: Listing
     whole: bool = False
     searched: bool = False
+    among: Filter | None = None
     window: TimeWindow | None = None
     lacking: tuple[str, ...] = ()
 
@@ -199,7 +202,8 @@ def _list_in(
     ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
     listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
     listing = replace(listing, capped=capped)
-    return Listed(tuple(ids), listing, whole=True, searched=intent.due and when is None) if ids else None
+    searched = intent.due and when is None
+    return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
 
 
 def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, str], bool]:
