@@ -84,3 +84,22 @@ def test_an_id_is_added_where_no_line_can_be_put_above_the_others(text: str) -> 
 def test_a_value_that_a_key_cannot_have_is_refused(line: str) -> None:
     with pytest.raises(MalformedError):
         read(f"---\n{line}\n---\nbody")
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "own"),
+    [
+        ("The autoclave is serviced by Mr. Quist.", "The autoclave is serviced by Mrs. Ode.", ""),
+        (
+            "The rye sourdough rests for 16 hours in the cold room of the…",
+            "The rye sourdough rests for 20 hours in the cold room of the old bakery, covered.",
+            "",
+        ),
+        ("Who services the autoclave", "The autoclave is serviced by Mrs. Ode.", "Who services the autoclave"),
+        ("Never again.", "The autoclave is serviced by Mrs. Ode.", "Never again."),
+    ],
+)
+def test_what_a_text_began_with_before_it_was_edited_is_no_title_of_its_own(title: str, text: str, own: str) -> None:
+    day = "2026-11-01T00:00:00Z"
+    note = Note(id="mem_1", content=text, title=title, created=day, updated=day, type="fact", space="global")
+    assert note.own_title == own

@@ -116,6 +116,7 @@ DEVICES = frozenset(
 )
 _FORBIDDEN = re.compile(r"[^\w.-]+", re.UNICODE)
 _DASHES = re.compile(r"-{2,}")
+_WORD = re.compile(r"\w+")
 _SLUG_BYTES = 40  # bytes: file systems count those
 
 
@@ -249,8 +250,8 @@ class Note:
 
     @property
     def own_title(self) -> str:
-        """What it is called, where its text does not begin with that; else empty."""
-        return "" if self.title == title_of(self.content) else self.title
+        """What it is called, where its text does not begin with that, nor did before somebody edited it; else empty."""
+        return "" if self.title == title_of(self.content) or _is_left_over(self.title, self.content) else self.title
 
     @property
     def happened(self) -> str:
@@ -324,6 +325,14 @@ def title_of(content: str) -> str:
     head = line[: TITLE_LENGTH + 1]
     cut = head.rfind(" ")
     return (head[:cut] if cut > TITLE_LENGTH // 2 else line[:TITLE_LENGTH]).rstrip(" ,;:").rstrip() + "…"
+
+
+def _is_left_over(title: str, content: str) -> bool:
+    """Whether a title is a sentence, or the beginning of one, of mostly the same words as the text begins with now."""
+    if not title.endswith((*".!?\u2026\u3002",)):
+        return False
+    mine, its = (frozenset(_WORD.findall(text.casefold())) for text in (title, title_of(content)))
+    return 2 * len(mine & its) > len(mine)
 
 
 # What happens can happen again: in another session it is another note. What holds, holds in every session.
