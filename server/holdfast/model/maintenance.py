@@ -23,10 +23,11 @@ from functools import lru_cache
 from operator import mul
 from typing import Literal, get_args
 
+from holdfast.model.claims import claim
 from holdfast.model.note import Note, in_time
 from holdfast.model.opposition import LONG, Comparison, compared, to_read
 from holdfast.model.tokens import most_tokens
-from holdfast.model.versions import ReadTogether, likelihood_together
+from holdfast.model.versions import ReadTogether, are_twins, likelihood_together
 from holdfast.model.words import query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
@@ -258,6 +259,8 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     if seen is None:
         return pair
     later, earlier = (text.note for text in pair.texts)
+    if are_twins(claim(earlier.content), claim(later.content)):
+        return pair if pair.kind == "links" else None
     is_long = max(len(later.content), len(earlier.content)) > LONG
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     is_link = pair.kind == "links"

@@ -231,7 +231,7 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
-    if _belong_to_two(claim(older), claim(newer)) or _are_twins(claim(older), claim(newer)):
+    if _belong_to_two(claim(older), claim(newer)) or are_twins(claim(older), claim(newer)):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
 
@@ -510,24 +510,24 @@ def _are_siblings(both: _Both) -> bool:
     )
 
 
-def _are_opposites(older: Claim, newer: Claim) -> bool:
+def _are_opposites(older: Claim, newer: Claim, *, by_subject: bool = False) -> bool:
     """Whether one is of the north gate, the other of the south gate; not where the one thing has moved there since."""
     for axis in older.axes.keys() & newer.axes.keys():
         mine, its = older.axes[axis], newer.axes[axis]
         is_of_subject = any(term.subject and term.text in mine | its for each in (older, newer) for term in each.head)
-        if mine.isdisjoint(its) and (is_of_subject or not (older.changed or newer.changed)):
+        if mine.isdisjoint(its) and (is_of_subject or not (by_subject or older.changed or newer.changed)):
             return True
     return False
 
 
-def _are_twins(older: Claim, newer: Claim) -> bool:
+def are_twins(older: Claim, newer: Claim) -> bool:
     """Whether nearly the same is said of two that one word tells apart: grandpa and grandma, tank 1 and tank 2."""
     if newer.changed:
         return False
     if (mine := _kin_in(older)) and (its := _kin_in(newer)) and mine.isdisjoint(its):
         return True
     is_alike = _frame(older, newer) >= _HALF
-    return is_alike and (_are_opposites(older, newer) or _have_two_labels(older, newer, both=True))
+    return is_alike and (_are_opposites(older, newer, by_subject=True) or _have_two_labels(older, newer, both=True))
 
 
 def _fill_one_form(both: _Both) -> bool:
