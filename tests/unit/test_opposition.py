@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.note import Note
-from holdfast.model.opposition import LONG, only_said_by, opposition, to_read
+from holdfast.model.opposition import LONG, compared, only_said_by, opposition, to_read
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -115,3 +115,21 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
     told = only_said_by(noted(other), noted(kept))
     assert told.startswith(alone) if alone else not told
     assert len(told) <= 120
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("The billing API requires a signed token.", "The billing API doesn't require a signed token.", "denial"),
+        ("The disk is encrypted.", "The disk isn\u2019t encrypted.", "denial"),
+        ("We can deploy on Fridays.", "We can't deploy on Fridays.", "denial"),
+        ("Bestellung mit Lieferschein.", "Bestellung ohne Lieferschein.", "denial"),
+        ("The cache holds thirteen entries per shard.", "The cache holds fourteen entries per shard.", "value"),
+        ("Es gibt zwölf Boxen.", "Es gibt fünfzehn Boxen.", "value"),
+        ("Backups run once a day.", "Backups run twice a day.", "value"),
+        ("Hay doce cajas.", "Hay 12 cajas.", "none"),
+    ],
+)
+def test_what_two_notes_say_differently_is_seen_however_it_is_written(one: str, other: str, difference: str) -> None:
+    assert compared(noted(one), noted(other)).difference == difference
+    assert compared(noted(other), noted(one)).difference == difference

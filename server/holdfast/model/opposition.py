@@ -28,7 +28,7 @@ from typing import Literal, NamedTuple
 
 from holdfast.model.claims import parts_that_differ, say_the_same, says_more
 from holdfast.model.note import Note, in_time, may_be_versions
-from holdfast.model.statement import DAYS, unpointed
+from holdfast.model.statement import DAYS, NUMBER_WORDS, SCALES, unpointed
 from holdfast.model.values import spelled_as
 from holdfast.model.versions import judged, likelihood
 from holdfast.model.words import STOP_WORDS, folded
@@ -205,21 +205,19 @@ _VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
 _PART = re.compile(r"[^\W_]+")
 _HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
 _VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
-_WRITTEN = (  # numbers as words, with what they are
-    "one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 fifteen=15 twenty=20 "
-    "thirty=30 forty=40 fifty=50 sixty=60 seventy=70 eighty=80 ninety=90 hundred=100 thousand=1000 once=1 twice=2 "
-    "single=1 double=2 both=2 dozen=12"
-)
-_NUMBERS = dict(item.split("=") for item in _WRITTEN.split())
+_NUMBERS = {word: str(number) for word, number in (NUMBER_WORDS | SCALES).items()} | {
+    "once": "1", "twice": "2", "single": "1", "double": "2", "both": "2",
+}  # fmt: skip
 _TIMES = frozenset(  # a list of words reads better as one text
     """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
     second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905 - as above
 )
-_DENIALS = frozenset(
-    """no not never none nobody nothing neither nor without cannot gone nicht kein keine keinen nie niemals jamais pas
-    nunca jamas""".split()  # noqa: SIM905 - as above
+_DENIALS = frozenset(  # a list of words reads better as one text
+    """no not never none nobody nothing neither nor without cannot gone dont doesnt isnt arent wont nicht nichts kein
+    keine keinen nie niemals ohne jamais pas sans aucun aucune nunca jamas sin ningun ninguna geen niet nooit""".split()  # noqa: SIM905 - as above
 )
+_CONTRACTED = re.compile(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
     "enabled disabled|manual automatic|manually automatically|public private|internal external|"
@@ -432,7 +430,8 @@ def _reading(title: str, sentences: tuple[Sentence, ...]) -> Reading:
 
 def _sentence(text: str) -> Sentence:
     telling, values, names, words = set(), set(), set(), set()
-    for place, found in enumerate(_TOKEN.finditer(_HALF_HOUR.sub("30 minutes", text))):
+    plain = _CONTRACTED.sub(r"\1\2 not", _HALF_HOUR.sub("30 minutes", text.replace("\u2019", "'")))
+    for place, found in enumerate(_TOKEN.finditer(plain)):
         written = found.group()
         token = folded(written)
         words.add(token)
