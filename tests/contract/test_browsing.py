@@ -231,6 +231,17 @@ async def test_what_comes_in_one_project_is_told_without_what_words_find_in_othe
     assert answer.text.startswith("2 notes in choir, soonest first.")
 
 
+@pytest.mark.parametrize(
+    "query", ["what's coming up from Friday?", "my appointments of 20 November", "Termine von Freitag bis Samstag"]
+)
+async def test_what_comes_is_not_looked_for_behind_because_of_a_word(agent: Agent, query: str) -> None:
+    await agent.remember("The crane was oiled.", event_time="2025-11-20")
+    coming = str((await agent.remember("The crane is tested.", event_time="2026-11-20"))["id"])
+    await agent.remember("The gull was seen.", event_time="2026-10-30")
+    friday = str((await agent.remember("The pier is painted.", event_time="2026-11-06"))["id"])
+    assert set((await agent.recall(query)).found) <= {coming, friday}
+
+
 async def test_whoever_goes_on_as_the_heading_says_sees_every_note_however_small_the_budget(agent: Agent) -> None:
     stored = {
         str(

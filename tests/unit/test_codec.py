@@ -102,4 +102,5 @@ def test_a_value_that_a_key_cannot_have_is_refused(line: str) -> None:
 def test_what_a_text_began_with_before_it_was_edited_is_no_title_of_its_own(title: str, text: str, own: str) -> None:
     day = "2026-11-01T00:00:00Z"
     note = Note(id="mem_1", content=text, title=title, created=day, updated=day, type="fact", space="global")
-    assert note.own_title == own
+    assert note.shown_title == own
+    assert note.own_title == title

@@ -180,3 +180,36 @@ def test_what_was_made_of_several_is_overtaken_by_a_later_version_of_one_of_them
     said = {"part": "2026-03-01", "other part": "2026-06-01", "whole": "2026-05-01", "new": said_later}
     found = overtaken(wholes, likely, said | {"another": "2026-03-01"})
     assert found == ({("whole", "new"): ["other part"]} if is_overtaken else {})
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The launch is planned for 3 May.", "The launch was set for 10 May."),
+        ("The dentist appointment is scheduled for Tuesday.", "The dentist appointment was put off to Thursday."),
+        ("The flight to Oslo is due at 14:10.", "The flight to Oslo is at 15:40."),
+        ("The recommended dose of Ramipril is 5 mg.", "The Ramipril dose was adjusted to 10 mg."),
+        ("Team standup was at 9:00.", "Team standup is scheduled for 9:30."),
+        ("The API quota was 1000 requests per minute.", "The API quota is expected to be 2000 requests per minute."),
+        ("Die Abgabe ist am Freitag vorgesehen.", "Die Abgabe war am Freitag, sie ist am Montag."),
+        ("Node 18 is required to build the app.", "Node 20 is required to build the app."),
+        ("Sprint 12 is the current sprint.", "Sprint 13 is the current sprint."),
+    ],
+)
+def test_what_was_read_as_told_anew_is_not_held_for_a_plan_or_another_thing(older: str, newer: str) -> None:
+    assert likelihood_together(older, newer, 0.8, ReadTogether(5.0, -1.0)) >= FOLDED
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Budget for the kitchen renovation: 14,000 euros.", "The kitchen renovation came to 17,350 euros in the end."),
+        ("The train to Basel is scheduled to arrive at 16:47.", "The train to Basel arrived at 18:20."),
+        ("Grandpa takes 20 mg of statin.", "Grandma takes 40 mg of statin."),
+        ("Bright tank 1 holds 3000 litres.", "Bright tank 2 holds 2000 litres."),
+    ],
+)
+def test_a_plan_and_what_came_of_it_and_two_that_a_word_tells_apart_are_none_whatever_was_read(
+    older: str, newer: str
+) -> None:
+    assert likelihood_together(older, newer, 0.9, ReadTogether(5.0, -1.0)) == 0.0

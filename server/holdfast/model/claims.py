@@ -118,6 +118,19 @@ KIN = frozenset(  # whose somebody is: Julien's sister is another than Julien
     ami voisin voisine""".split()  # noqa: SIM905 - a list of words reads better as one text
 )
 
+# Sorts of what comes one after the other, as sprints do; words for that of which there is one at a time.
+SUCCEEDING = frozenset(
+    f"label {stem(word)}" for word in ("sprint", "phase", "version", "release", "node", "python", "java", "milestone")
+)
+OF_ONE = frozenset(("current", "currently", "required", "we", "deployed", "active", "latest"))
+SAME_KIN = {  # of words for one person the first
+    word: words.split()[0]
+    for words in (
+        "mother mum mom mutter madre mere", "father dad vater padre pere", "grandmother grandma oma abuela",
+        "grandfather grandpa opa abuelo", "partner husband wife mann frau marido mujer mari femme",
+    )
+    for word in words.split()
+}  # fmt: skip
 _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and say nothing of a matter
     """adjourned transferred handed passed gave swapped swap transposed converted closed noch abgegeben aufgehort
     aufgerustet verlegt ubergeben passee avance avancee arrete quitte mudo mudado mudada dejo suben subimos subido sube

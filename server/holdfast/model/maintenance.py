@@ -259,9 +259,9 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     if seen is None:
         return pair
     later, earlier = (text.note for text in pair.texts)
-    if are_twins(claim(earlier.content), claim(later.content)):
-        return pair if pair.kind == "links" else None
     is_long = max(len(later.content), len(earlier.content)) > LONG
+    if not is_long and are_twins(claim(earlier.content), claim(later.content)):
+        return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     is_link = pair.kind == "links"
     if anew + again < (SURELY_TOLD if is_link or (pair.doubtful and seen.likeness >= LINK) else LEAST_TOLD):

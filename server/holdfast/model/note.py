@@ -250,8 +250,13 @@ class Note:
 
     @property
     def own_title(self) -> str:
-        """What it is called, where its text does not begin with that, nor did before somebody edited it; else empty."""
-        return "" if self.title == title_of(self.content) or _is_left_over(self.title, self.content) else self.title
+        """What it is called, where its text does not begin with that; else empty."""
+        return "" if self.title == title_of(self.content) else self.title
+
+    @property
+    def shown_title(self) -> str:
+        """The same, but empty too where it is most likely what the text began with before somebody edited it."""
+        return "" if _is_left_over(self.title, self.content) else self.own_title
 
     @property
     def happened(self) -> str:

@@ -389,17 +389,15 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
 
 
 def _with_more_words_first(ranked: list[Ranked]) -> list[Ranked]:
-    """The same, but of two of the best that are nearly as good, what has the other's words and more of them first.
-
-    That tells "in summer" from "in winter", which mean nearly the same.
-    """
-    for place in range(min(len(ranked), _BEST) - 1, 0, -1):
-        better, item = ranked[place - 1 : place + 1]
+    """Of two of the best that are nearly as good, what has more of the words first: "in winter", not "in summer"."""
+    best = ranked[:_BEST]
+    for place in range(len(best) - 1, 0, -1):
+        better, item = best[place - 1 : place + 1]
         is_near = not item.by_words and item.score >= _NEARLY * better.score
         if is_near and set(item.candidate.matched) > set(better.candidate.matched):
-            also = (*item.also, "more of the words")
-            ranked[place - 1 : place + 1] = item._replace(score=better.score, also=also), better
-    return ranked
+            best[place - 1 : place + 1] = item._replace(also=(*item.also, "more of the words")), better
+    scores = [*itertools.accumulate((item.score for item in reversed(best)), max)][::-1]
+    return [*(item._replace(score=score) for item, score in zip(best, scores, strict=True)), *ranked[_BEST:]]
 
 
 def is_sure(ranked: Iterable[Ranked]) -> bool:

@@ -126,15 +126,13 @@ HAPPENINGS = OCCASIONS | frozenset(
 _MEANT = re.compile(
     r"\b(?:aim(?:s|ed|ing)?|goals?|budget(?:ed)?|estimate[ds]?|estimation|forecast|expect(?:s|ed|ing)?|hope[ds]?|"
     r"hypothesis|intend(?:s|ed)?|planned|plans? (?:is|was|to)|predict(?:s|ed|ion)?|quote[ds]?|recommend(?:s|ed)?|"
-    r"scheduled|supposed|wants? to|meant to|due|ziel|schatzung|geschatzt|erwarten|erwartet|empfohlen|empfiehlt|"
-    r"geplant|vorgesehen|kostenvoranschlag|hypothese|objectif|estime|prevu|recommande|objetivo|presupuesto|previsto|"
-    r"estimado)\b"
+    r"scheduled|supposed|wants? to|meant to|ziel|schatzung|geschatzt|erwarten|erwartet|empfohlen|empfiehlt|geplant|"
+    r"vorgesehen|kostenvoranschlag|hypothese|objectif|estime|prevu|recommande|objetivo|presupuesto|previsto|estimado)\b"
 )
 _CAME = re.compile(
-    r"\b(?:was|were|had|took|came|ended|finished|lasted|arrived|landed|shipped|spent|paid|got|ran|grew|sold|read|kept|needed|reached|managed|"
-    r"results?|in the end|so far|turned out|actual(?:ly)?|(?:is|are) at|war|waren|hatten?|kamen?|kostete|dauerte|"
-    r"brauchte|am ende|ergebnis|bisher|etait|fut|ont ete|a dure|a coute|finalement|resultat|fue|fueron|costo|duro|"
-    r"al final|resultado)\b"
+    r"\b(?:took (?!over)|came (?:to|through|in)|ended|finished|lasted|arrived|landed|shipped with|spent|kept \S+ |"
+    r"in the end|so far|turned out|actual(?:ly)?|(?:is|are) at \d+ ?(?:%|percent)|dauerte|kostete|brauchte|am ende|"
+    r"ergebnis|bisher|a dure|a coute|finalement|costo|al final|resultado)"
 )
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")

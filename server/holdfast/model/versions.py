@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from holdfast.model.claims import ATTRIBUTES, KIN, VAGUE, Claim, Term, claim
+from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
 from holdfast.model.statement import LONGEST, Statement, statement
 from holdfast.model.values import spelled_as
 
@@ -34,8 +34,7 @@ AUTO_REASONS = (CLOSE, FIRST, BEFORE, ANEW, MAYBE, APART)
 MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it was made of
 SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
 _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
-_SAME_FRAME = 0.6  # of their words are the same: one is written as the other is
-_HALF, _ALIKE = 0.5, 0.4
+_SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -313,8 +312,8 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
-    """Whether they are talk, both a record of what took place, or a plan and what became of it."""
-    is_outcome = (one.meant and other.came and not other.meant) or (other.meant and one.came and not one.meant)
+    """Whether they are talk, both a record of what took place, or a plan and then what came of it."""
+    is_outcome = one.meant and other.came and not other.meant
     return one.chatty or other.chatty or (one.happened and other.happened) or is_outcome
 
 
@@ -522,9 +521,10 @@ def _are_opposites(older: Claim, newer: Claim, *, by_subject: bool = False) -> b
 
 def are_twins(older: Claim, newer: Claim) -> bool:
     """Whether nearly the same is said of two that one word tells apart: grandpa and grandma, tank 1 and tank 2."""
-    if newer.changed:
+    if newer.changed or not OF_ONE.isdisjoint(older.words | newer.words):
         return False
-    if (mine := _kin_in(older)) and (its := _kin_in(newer)) and mine.isdisjoint(its):
+    mine, its = ({SAME_KIN.get(word, word) for word in _kin_in(each)} for each in (older, newer))
+    if mine and its and mine.isdisjoint(its):
         return True
     is_alike = _frame(older, newer) >= _HALF
     return is_alike and (_are_opposites(older, newer, by_subject=True) or _have_two_labels(older, newer, both=True))
@@ -556,7 +556,7 @@ def _have_two_labels(older: Claim, newer: Claim, *, both: bool = False) -> bool:
         one.sort == other.sort
         and one.sort.startswith("label")
         and one.stem != other.stem
-        and (one.subject and other.subject if both else one.subject or other.subject)
+        and (one.subject and other.subject and one.sort not in SUCCEEDING if both else one.subject or other.subject)
         for one in _values_in(older)
         for other in _values_in(newer)
     )

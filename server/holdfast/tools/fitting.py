@@ -133,7 +133,7 @@ def retired_line(note: Note) -> str:
 
 def own_title(note: Note) -> str:
     """A title, where the text that stands below does not begin with it."""
-    return f" {on_one_line(own)}" if (own := note.own_title) else ""
+    return f" {on_one_line(own)}" if (own := note.shown_title) else ""
 
 
 def line_of(note: Note) -> str:
@@ -200,7 +200,7 @@ def heading_of(outcome: Recalled, caller: Caller, shown: Collection[Hit] | None 
     if outcome.listing is not None:
         ids = {hit.note.id for hit in (outcome.hits if shown is None else shown)}
         kept = list(takewhile(lambda hit: hit.note.id in ids, outcome.hits))
-        return _list_heading(kept, outcome.listing)
+        return _list_heading(kept, outcome.listing, is_all=len(kept) == len(outcome.hits))
     where = f"space {caller.space} ({caller.space_from})" if caller.space else f"no space ({caller.space_from})"
     after, before = outcome.after, outcome.before
     window = f", {after or 'the beginning'} to {before or 'now'}" if after or before else ""
@@ -213,9 +213,9 @@ def heading_of(outcome: Recalled, caller: Caller, shown: Collection[Hit] | None 
     return f"{counted(len(outcome.hits), 'note')}, asked from {where}{window}."
 
 
-def _list_heading(hits: Sequence[Hit], listing: Listing) -> str:
+def _list_heading(hits: Sequence[Hit], listing: Listing, *, is_all: bool) -> str:
     """As in "17 decisions in tollgate, newest first; 10 shown, next: recall(offset=10, …)"."""
-    count = sum(1 + len(hit.earlier) for hit in hits)  # an older version is on the list too, behind the newer
+    count = sum(1 + len(hit.earlier) * is_all for hit in hits)  # an older version is on the list too, behind the newer
     end = listing.offset + count
     if listing.total <= count:
         return f"{listing.described}."

@@ -299,7 +299,7 @@ def _row(text: Text, passage: str, batch: Batch, shown: set[tuple[str, str]]) ->
 
 def _says_more(note: Note, title: str, passage: str) -> bool:
     """Whether a title is more than how the note begins."""
-    return bool(note.own_title) and not passage.startswith(title)
+    return bool(note.shown_title) and not passage.startswith(title)
 
 
 def _shown(item: Candidate, edited: Mapping[str, str]) -> dict[str, Any]:

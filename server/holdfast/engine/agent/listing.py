@@ -97,7 +97,7 @@ def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:
     own = {word for note in notes.values() if note.about_self for word in query_terms(note.content)}
 
     def is_of_another(note: Note) -> bool:
-        if note.about_self or not note.subject or taste_of(note.content, is_preference=True) < _OF_ANOTHER:
+        if not own or note.about_self or not note.subject or taste_of(note.content, is_preference=True) < _OF_ANOTHER:
             return False
         return own.isdisjoint(query_terms(note.subject))
 

@@ -44,7 +44,8 @@ from holdfast.model.when.spans import Span
 from holdfast.model.words import asks_openly, query_terms
 
 _STORED, _NEW = (re.compile(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
-_FROM = re.compile(r"(?:from|of|aus|vom|von|du mois|de|del|di)\b", re.IGNORECASE)
+_FROM = re.compile(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
+_TO_COME = re.compile(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
 MOST_PHRASINGS = 3
 BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
@@ -220,7 +221,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     intent, lapsed, text = intent_of(text), None, asked_about(text)
     if time and nothing:
         intent, nothing = (intent, None) if intent is WHAT_COMES else (None, nothing)
-    if time and time.coming and _asks_for_a_list(text, intent) and not _looks_back(time, intent):
+    if time and time.coming and _asks_for_a_list(text, intent) and not _looks_back(query, time, intent):
         time, lapsed = looking_ahead(time), time
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it
         intent = Intent("list", timely=True)
@@ -262,11 +263,12 @@ def _time_of(query: str, now: datetime) -> TimeReading | None:
     return ahead if _asks_for_a_list(rest, intent_of(rest)) else time
 
 
-def _looks_back(time: TimeReading, intent: Intent | None) -> bool:
-    """Whether a list is of what was: "from August", and decisions, which nobody has before they are taken."""
-    return _FROM.match(time.words) is not None or (
-        intent is not None and bool(intent.types) and {*intent.types} <= _BEHIND
-    )
+def _looks_back(query: str, time: TimeReading, intent: Intent | None) -> bool:
+    """Whether a list is of what was: "decisions from August", but not "decisions to take in September"."""
+    if (intent is not None and intent.due) or _TO_COME.search(query):
+        return False
+    is_of_a_month = (found := _FROM.fullmatch(time.words)) is not None and found["month"].lower() in say.NAMED
+    return is_of_a_month or (intent is not None and bool(intent.types) and {*intent.types} <= _BEHIND)
 
 
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:

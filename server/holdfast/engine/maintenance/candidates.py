@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import combinations
 
 from holdfast.encode.provider import VectorSet, read_set
 from holdfast.engine.agent.close import Close, close_notes, read_together
@@ -44,7 +46,7 @@ from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, in
 from holdfast.model.opposition import ToRead, compared, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.records import UPDATE, JournalRecord
-from holdfast.model.versions import AUTO_REASONS, LED, ReadTogether, likelihood_together
+from holdfast.model.versions import AUTO_REASONS, PERHAPS, ReadTogether, likelihood_together
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -88,7 +90,8 @@ class Look:
     @property
     def shows_any(self) -> bool:
         """Whether there is something to judge that need not be read first."""
-        return any(self._is_open(item, self._sure_pairs) for _, item in self.found)
+        pairs = self._sure_pairs
+        return any(self._is_open(item, pairs) for _, item in self.found)
 
     def take(self, said: Mapping[frozenset[str], ReadTogether]) -> None:
         """Judge pairs also by what was read of them: those that tell of two things are none."""
@@ -113,17 +116,17 @@ class Look:
         }
 
     @property
-    def _sure_pairs(self) -> list[frozenset[str]]:
+    def _sure_pairs(self) -> frozenset[frozenset[str]]:
         """Pairs that are offered now or by a later call; of those still to be read nobody knows it yet."""
         found = (item for _, item in self.found if item.kind in ("conflicts", "merges") and not item.doubtful)
-        return [item.ids for item in found if item.ids not in self.unread]
+        return frozenset(item.ids for item in found if item.ids not in self.unread)
 
-    def _is_open(self, item: Candidate, pairs: Collection[frozenset[str]]) -> bool:
+    def _is_open(self, item: Candidate, pairs: AbstractSet[frozenset[str]]) -> bool:
         """Whether nothing is to be read or judged before it: of a group no pair that leaves other notes over."""
         if item.kind != "consolidations":
             return item.ids not in self.unread and not item.doubtful
-        inside = frozenset[str]().union(*(pair for pair in pairs if pair <= item.ids))
-        return inside in (frozenset(), item.ids) and not any(pair <= item.ids for pair in self.unread)
+        of_two = {frozenset(pair) for pair in combinations(item.ids, 2)}
+        return frozenset[str]().union(*(of_two & pairs)) in (frozenset(), item.ids) and of_two.isdisjoint(self.unread)
 
     def _order(self, item: Candidate) -> tuple[object, ...]:
         """First what was not offered yet, judged on other texts, new since the last run, sure, changed last."""
@@ -393,7 +396,7 @@ async def is_said_between(ports: Ports, older: Note, newer: Note) -> bool:
         stored = view.first_vectors(vectors.key, [older.id]) if vectors else {}
         return close_notes(view, older, _query(vectors, stored.get(older.id)), ports.now)
 
-    found = (each.note for each in await ports.index.read(close) if each.likely >= LED and each.note.id != newer.id)
+    found = (each.note for each in await ports.index.read(close) if each.likely >= PERHAPS and each.note.id != newer.id)
     return any(first < said_at(note) < last and compared(note, older).difference != "none" for note in found)
 
 

@@ -80,7 +80,7 @@ def entry_of_note(note: Note, short_id: str, digest: str) -> Entry:
     """A note on one line."""
     said = " ".join(note.content.split())
     if most_tokens(said) > STANDING_TOKENS:
-        own = note.own_title
+        own = note.shown_title
         said = beginning(own or first_sentence(note.content, STANDING_TOKENS), STANDING_TOKENS)
     return Entry(note.id, f"{short_id} {said}", digest=digest)
 
@@ -99,7 +99,7 @@ def entry_of_hit(note: Note, belief: str, asked: str, space: str | None, short_i
     where = "" if note.space in (space, GLOBAL_SPACE) else f" of {note.space}"
     held = f" ({belief})" if belief else ""
     retired = " OUTDATED" if note.is_outdated else ""
-    own = note.own_title
+    own = note.shown_title
     title = f" {beginning(' '.join(own.split()), _TITLE)}" if own else ""
     head = f"{short_id} {note.type}{where} {note.happened[:10]}{retired}{held}"
     found = passage(note.content, query_terms(asked)[:_MOST_TERMS], PASSAGE_TOKENS)
