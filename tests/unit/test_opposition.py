@@ -128,6 +128,7 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
         ("Es gibt zwölf Boxen.", "Es gibt fünfzehn Boxen.", "value"),
         ("Backups run once a day.", "Backups run twice a day.", "value"),
         ("Hay doce cajas.", "Hay 12 cajas.", "none"),
+        ("The fee is 50 cents.", "The fee is 50 pence.", "none"),
     ],
 )
 def test_what_two_notes_say_differently_is_seen_however_it_is_written(one: str, other: str, difference: str) -> None:

@@ -208,6 +208,8 @@ _VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|
 _NUMBERS = {word: str(number) for word, number in (NUMBER_WORDS | SCALES).items()} | {
     "once": "1", "twice": "2", "single": "1", "double": "2", "both": "2",
 }  # fmt: skip
+for _no_number in ("cents", "null"):  # in most notes coins, and what code returns
+    del _NUMBERS[_no_number]
 _TIMES = frozenset(  # a list of words reads better as one text
     """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
