@@ -383,8 +383,8 @@ async def last_edits(ports: Ports, notes: Collection[IndexedNote]) -> dict[str, 
             known.add(file.after)
     for item in notes:
         note = item.note.id
-        if item.hash not in left.get(note, {item.hash}):
-            found[note] = instant(datetime.fromtimestamp(touched.get(note, 0) // 10**9, UTC))
+        if note in touched and item.hash not in left.get(note, {item.hash}):
+            found[note] = instant(datetime.fromtimestamp(touched[note] // 10**9, UTC))
     return {item.note.id: found[item.note.id] for item in notes if item.note.id in found}
 
 

@@ -297,7 +297,7 @@ async def _evolve(
     async with ports.store.hold({newer.note.id, older.note.id}) as made:
         await check_known(ports, made)
         new, old = await under_lock(ports, newer), await under_lock(ports, older)
-        gone = _retired(old.note, new.note, anew if is_anew else "", ports.now)
+        gone = _retired(old.note, new.note, anew if is_turned and is_anew else "", ports.now)
         changes = [Change(new, _with_link(new.note, link)), Change(old, gone)]
         said = work.detail([entry], edge="evolved_from", retired=old.note.id)
         done = await commit(ports, work.caller, RETIRED, changes, detail=said)
