@@ -186,6 +186,7 @@ def test_what_was_made_of_several_is_overtaken_by_a_later_version_of_one_of_them
     ("older", "newer"),
     [
         ("The launch is planned for 3 May.", "The launch was set for 10 May."),
+        ("The launch is planned for 3 May.", "The launch was postponed to 10 May in the end."),
         ("The dentist appointment is scheduled for Tuesday.", "The dentist appointment was put off to Thursday."),
         ("The flight to Oslo is due at 14:10.", "The flight to Oslo is at 15:40."),
         ("The recommended dose of Ramipril is 5 mg.", "The Ramipril dose was adjusted to 10 mg."),
@@ -204,6 +205,7 @@ def test_what_was_read_as_told_anew_is_not_held_for_a_plan_or_another_thing(olde
     ("older", "newer"),
     [
         ("Budget for the kitchen renovation: 14,000 euros.", "The kitchen renovation came to 17,350 euros in the end."),
+        ("Budget for the new shed: 1,200 euros.", "The new shed came to 1,460 euros in the end."),
         ("The train to Basel is scheduled to arrive at 16:47.", "The train to Basel arrived at 18:20."),
         ("Grandpa takes 20 mg of statin.", "Grandma takes 40 mg of statin."),
         ("Bright tank 1 holds 3000 litres.", "Bright tank 2 holds 2000 litres."),

@@ -134,6 +134,7 @@ _CAME = re.compile(
     r"in the end|so far|turned out|actual(?:ly)?|(?:is|are) at \d+ ?(?:%|percent)|dauerte|kostete|brauchte|am ende|"
     r"ergebnis|bisher|a dure|a coute|finalement|costo|al final|resultado)"
 )
+_MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "again"}  # a plan that changed is not over
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
 
@@ -348,7 +349,7 @@ def _statement(content: str) -> Statement:
         chatty=bool(_CHAT.search(content[:LONGEST])),
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
         meant=_MEANT.search(folded(head)) is not None,
-        came=_CAME.search(folded(head)) is not None and (CHANGE_WORDS - {"took"}).isdisjoint(said),
+        came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
     )
 
 
