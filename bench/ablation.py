@@ -29,7 +29,6 @@ import anyio
 from datasets import APART, BenchQuery, Dataset, add_arguments, chosen_datasets
 from holdfast.app import build_memory
 from holdfast.encode.provider import VectorSet
-from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import Recall, recall
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.encoding import drain
@@ -39,7 +38,7 @@ from holdfast.index.recalls import RecallLog
 from holdfast.index.search import snapshot as words
 from holdfast.index.view import IndexView
 from holdfast.model.note import RANDOM_BITS, note_id
-from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights, rank
+from holdfast.model.ranking import WEIGHTS, Filter, Ranked, Weights
 from holdfast.model.records import RecallEvent
 from holdfast.running import configure_logs
 from holdfast.settings import load_settings
@@ -79,7 +78,7 @@ def variants() -> list[Variant]:
         Variant(
             "names out of vector", patches={"holdfast.engine.agent.recall.without_names": lambda text, _names: text}
         ),
-        Variant("heirs of the replaced", patches={"holdfast.engine.agent.answer._ranked": without_heirs}),
+        Variant("heirs of the replaced", patches={"holdfast.engine.agent.answer._replaced": without_heirs}),
         Variant("gate", patches={"holdfast.model.ranking.GATE": 0.0}),
         Variant("floor", patches={"holdfast.model.ranking.FLOOR": 0.0}),
         Variant("vector leg", patches={"holdfast.engine.encoding.encode_query": without_vector}),
@@ -99,16 +98,20 @@ def without_session_columns() -> str:
     return statement
 
 
-def without_heirs(view: IndexView, asking: Asking, wanted: Filter) -> list[Ranked]:
-    """What was replaced is not looked at, so nothing inherits from it."""
-    return rank(view.search(asking.text, asking.vector, wanted), asking.question, asking.weights)
+def without_heirs(
+    _view: IndexView, _asking: object, ranked: Sequence[Ranked], _chains: object, wanted: Filter
+) -> list[Ranked]:
+    """What was replaced is left out, so nothing inherits from it."""
+    return [item for item in ranked if wanted.include_outdated or not item.candidate.outdated]
 
 
 async def without_vector(*_arguments: object) -> tuple[None, str]:
     return None, ""
 
 
-def without_words(connection: Any, snapshot: Any, _words: list[str], passes: Any, most: int) -> words.Lexical:
+def without_words(
+    connection: Any, snapshot: Any, _words: list[str], passes: Any, most: int, *_rare: object
+) -> words.Lexical:
     return words.search_words(connection, snapshot, [], passes, most)
 
 

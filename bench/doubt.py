@@ -11,7 +11,11 @@ the answerable questions from each of the others (the area under the ROC curve).
 
 `data/unsaid.json` has 132 notes of a radio station, a house, a marine station and a shop, 88 questions that they
 answer, 80 near ones and 50 far from all of them. The first two are its half A; of the others only figures were looked
-at.
+at. `data/another_attribute.json` has 160 notes of one sentence, each with a question that it answers, half of them in
+other words, and one that asks of the same thing what the note does not say: of a family, errands, a billing service and
+a choir (A), of an office, travels, servers and a garden (B). Of B figures were looked at, and the names of doubts.
+`data/of_others.json`: of several who share an attribute each is asked for, and somebody unknown; of people who are
+known, what only another's note has; of things, what is told of their like. Its half B was looked at once.
 `--show` prints the questions of half A that have a strong hit and should not, or none and should.
 
 With the evidence taken out a strong hit is not always wrong: some notes near the evidence say part of it.

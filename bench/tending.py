@@ -16,6 +16,8 @@ was chosen by it (`fresh`). `--data office` has 36 pairs of short notes in four 
 changed, the same in other words, and what only looks alike. Of its `held` ones only counts were looked at.
 `--data workshop` are 340 short notes of a workshop, a household and a team by somebody who did not know the code, with
 25 conflicts, 25 duplicates and 60 that look alike (`dev`); `--data theatre` 240 notes by another one (`fresh`).
+`chor`, `ferme` and `taller` are 42, 40 and 40 notes of a choir, a farm and a garage in German, French and Spanish, with
+pairs that belong together labelled too (`link`); of the last one only counts were looked at (`fresh`).
 
 `--fit` prints the weights of `holdfast.model.maintenance.TOLD` anew: a multinomial logistic regression (L2 = 3, signs
 scaled to a deviation of one) on the pairs of the `dev` halves, those of `workshop` and those that nobody labelled,
@@ -52,7 +54,8 @@ from maintain import AGENT, store
 
 DATA = Path(__file__).parent / "data"
 LABELS = DATA / "tending.json"
-SETS = {name: DATA / f"tending_{name}.json" for name in ("bakery", "office", "workshop", "theatre")}
+ELSEWHERE = ("chor", "ferme", "taller")
+SETS = {name: DATA / f"tending_{name}.json" for name in ("bakery", "office", "workshop", "theatre", *ELSEWHERE)}
 RIGHT = {"conflict": "conflicts", "duplicate": "merges"}
 CHARACTERS_PER_TOKEN = 4
 MOST_BATCHES = 100
@@ -61,7 +64,7 @@ BINS = (0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A note beside another one, and what the two are: conflict, duplicate or lookalike."""
+    """A note beside another one, and what the two are: conflict, duplicate, link or lookalike."""
 
     id: str
     half: str
@@ -153,11 +156,13 @@ def tell(run: Run, dataset: Dataset, labels: list[Label]) -> None:
     kinds = ", ".join(f"{run.by_kind[kind]} {kind} ({run.tokens_by_kind[kind]:,})" for kind in FIRST_TO_LAST)
     print(f"{run.batches} batches, {run.tokens:,} tokens; of passages: {kinds}")
     print(f"pairs offered twice: {run.twice}; longest search {run.longest * 1e3:.0f} ms")
+    useful = {frozenset((label.id, label.of)) for label in labels if label.label != "lookalike"}
+    print(f"pairs offered: {len(run.offered)}, of them labelled as useful: {len(useful & run.offered.keys())}")
     for half in dict.fromkeys(label.half for label in labels):
-        for label in ("conflict", "duplicate", "lookalike"):
+        for label in ("conflict", "duplicate", "link", "lookalike"):
             of = [item for item in labels if (item.half, item.label) == (half, label)]
             shown = [run.offered[pair] for item in of if (pair := frozenset((item.id, item.of))) in run.offered]
-            found = [kind for kind, _ in shown if kind in RIGHT.values()]
+            found = [kind for kind, _ in shown if kind in RIGHT.values() or label == "link"]
             right = f", {found.count(RIGHT[label])} as such" if label in RIGHT else ""
             last = max((number for _, number in shown), default=0)
             if of:

@@ -1,9 +1,9 @@
 """What is taken for a newer version of a fact: which comes first, what is folded, what `remember` proposes to replace.
 
-    python bench/versions.py [--half A|B|C|D|E|F|G|H] [--encoder builtin|none] [--files] [--failures]
+    python bench/versions.py [--half A|B|...|L] [--encoder builtin|none] [--files] [--failures]
     python bench/versions.py --fit
 
-Notes of several people (bench/data/versions_a.txt to versions_d.txt): facts with two versions said days apart, or
+Notes of several people (bench/data/versions_a.txt to versions_l.txt): facts with two versions said days apart, or
 within minutes, beside notes that look like them and are about something else. All notes of a half are stored with
 `remember`, in the order of their time and in one space, without `supersedes`. Counted are, of the versions: how often
 the newer comes before the older where the fact is asked for, how often the older is folded behind it, how often
@@ -24,6 +24,10 @@ facts have two questions mostly, which are counted as one each. Of half D only c
 written later still, the newer note shares few words with the older; of F only counts were looked at. G is there for
 fitting which of two notes goes ahead (`holdfast.engine.agent.matters`), as E is. H has beside each fact something else
 of the same thing and the like of another thing, as near as could be made; only counts were looked at.
+I and J are short corrections that say other things besides, with pairs that look like one and are none; I was in view
+while they were learned to be read, of J only counts were looked at. In K and L the newer note says nowhere that it
+replaces anything, speaks in other words, and tells other things besides, as the notes beside it do: what users mostly
+write, and the hardest of all. Their counts chose one line, the rest was not looked at.
 """
 
 from __future__ import annotations
@@ -402,7 +406,7 @@ def lines_of(samples: Sequence[Sample], seen: Sequence[Evidence], scores: np.nda
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", default="B", choices=tuple("ABCDEFGH"))
+    parser.add_argument("--half", default="B", choices=tuple("ABCDEFGHIJKL"))
     parser.add_argument("--encoder", default="builtin")
     parser.add_argument("--fit", action="store_true", help="print the weights, and how good they are")
     parser.add_argument("--failures", action="store_true", help="print what went wrong (of half A, to learn from)")

@@ -411,7 +411,7 @@ MUTATIONS = (
              "levelled(_newest_first(view, ranked, chains, asking.question))", "levelled(ranked)",
              ("tests/contract/test_recall_corrections.py::test_what_evolved_from_a_note_is_not_ranked_below_it",)),
     Mutation("replaced-shown", 5, "what was replaced stands where its successor should", "engine/agent/answer.py",
-             "        ranked = _replaced(view, ranked, chains, wanted)\n", "        pass\n",
+             "        ranked = _replaced(view, asking, ranked, chains, wanted)\n", "        pass\n",
              ("tests/contract/test_omi_memory.py::test_what_is_no_longer_true_is_absent",)),
     Mutation("replaced-current", 5, "a replaced note does not say until when it held", "engine/commit.py",
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",

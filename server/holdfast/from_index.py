@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.encode.wordpiece import is_common, is_ordinary
+from holdfast.engine.agent.doubting import with_doubts, worth_reading
 from holdfast.engine.presence.entries import (
     COMPACTIONS,
     FRAME_TOKENS,
@@ -58,13 +59,13 @@ from holdfast.index.current import (
 )
 from holdfast.index.plain import Indexed, found_by_words, has_notes, indexed, known_files, known_marks, open_index
 from holdfast.index.spelling import corrected, respelt
-from holdfast.model.doubts import against, sought
+from holdfast.model.doubts import sought
 from holdfast.model.identifiers import is_formed, seldom_of
 from holdfast.model.lifecycle import standing as belief_standing
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note
 from holdfast.model.now import read_now
 from holdfast.model.prompts import idle
-from holdfast.model.ranking import LEVELLED, WEAK, Question, Ranked, doubted, levelled, rank
+from holdfast.model.ranking import LEVELLED, Question, levelled, rank
 from holdfast.model.words import query_terms
 from holdfast.settings import Settings, work_space
 from holdfast.tools.fitting import hook_answer, new_mark, text_of
@@ -264,7 +265,9 @@ def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most:
     question = Question(prompt, asking.space, extraordinary=strange, formed=formed, seldom=seldom)
     ranked = [item for item in rank(found, question) if item.candidate.id != SELF_ID][:LEVELLED]
     notes = indexed(connection, [item.candidate.id for item in ranked])
-    fitting = levelled(_doubted(prompt, ranked, notes))
+    there, asked = [item for item in ranked if item.candidate.id in notes], sought(prompt)
+    told = {end: notes[end].note for end in worth_reading(there, asked)}
+    fitting = levelled(with_doubts(there, LEVELLED, told, asked, question))
     ids = [item.candidate.id for item in fitting if clears(item, asking.space, line)]
     known = {**asking.seen.texts, **asking.shown}
     fresh = [note_id for note_id in ids if known.get(note_id) != digest_of(notes[note_id].note)][:most]
@@ -273,16 +276,6 @@ def _fitting(connection: sqlite3.Connection, asking: _Asking, line: float, most:
     sections = fitted("For this prompt", entries, room)
     _keep(asking, sections, notes)
     return sections
-
-
-def _doubted(prompt: str, ranked: list[Ranked], notes: Mapping[str, Indexed]) -> list[Ranked]:
-    """As the engine does: less relevant what lacks a value that is asked for, or has another."""
-    asked, there = sought(prompt), [item for item in ranked if item.candidate.id in notes]
-    if asked is None:
-        return there
-    least = WEAK if asked.only_siblings else 0.0
-    found = (against(asked, notes[item.candidate.id].note) if item.relevance >= least else None for item in there)
-    return [doubted(item, *each) if each else item for item, each in zip(there, found, strict=True)]
 
 
 def _entry(note: Note, asking: _Asking, short_id: str) -> Entry:

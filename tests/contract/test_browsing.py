@@ -753,3 +753,294 @@ async def test_the_number_of_a_list_is_that_of_all_its_notes(agent: Agent) -> No
 async def test_a_list_says_of_which_time_it_is(agent: Agent, query: str, said: str) -> None:
     await put(agent, "We go with oak.", 245, type="decision")
     assert (await agent.recall(query)).text.startswith(said)
+
+
+AGENDA = (
+    "what is on this week?",
+    "what do I have this week?",
+    "what's happening this week?",
+    "what does this week look like?",
+    "do we have any plans this week?",
+    "was steht diese Woche an?",
+    "was habe ich diese Woche vor?",
+    "qu'est-ce que j'ai cette semaine ?",
+    "¿qué tengo esta semana?",
+)
+
+
+@pytest.mark.parametrize("query", AGENDA)
+async def test_what_is_on_is_what_comes_and_not_what_was_noted(agent: Agent, query: str) -> None:
+    today = str((await agent.remember("The rent is due.", event_time="2026-11-04"))["id"])
+    said = str((await agent.remember("Hiking with Ida on 7 November."))["id"])
+    soon = await put(agent, "The dentist sees Ida.", -1)
+    await put(agent, "The offsite was held.", 2)
+    await agent.remember("The printer needs a TN-247.")
+    answer = await agent.recall(query)
+    assert answer.found == [today, soon, said]
+    assert answer.text.startswith("3 notes of 2 to 8 November 2026 in harbour and global, soonest first.")
+
+
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("what's on tomorrow?", -1),
+        ("what have I got on tomorrow?", -1),
+        ("anything on Saturday?", -3),
+        ("am I free on Saturday?", -3),
+        ("what is on at the weekend?", -3),
+        ("was steht am Wochenende an?", -3),
+        ("¿qué planes tengo para el fin de semana?", -3),
+        ("what do I have the week after next?", -13),
+        ("was ist übernächste Woche los?", -13),
+        ("anything on the 27th?", -23),
+        ("what do we have at Christmas?", -50),
+    ],
+)
+async def test_each_day_that_comes_has_its_own_list(agent: Agent, query: str, day: int) -> None:
+    ids = {each: await put(agent, f"Meeting {each} with the harbour master.", each) for each in (-1, -3, -13, -23, -50)}
+    await agent.remember("The printer needs a TN-247.")
+    assert (await agent.recall(query)).found == [ids[day]]
+
+
+@pytest.mark.parametrize(
+    "query", ["what is on at the theatre this week?", "what do we have for the theatre this week?"]
+)
+async def test_what_is_on_at_a_place_is_searched_for(agent: Agent, query: str) -> None:
+    premiere = await put(agent, "The theatre shows Faust.", -2)
+    await put(agent, "The dentist sees Ida.", -1)
+    answer = await agent.recall(query)
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [premiere]
+
+
+@pytest.mark.parametrize(
+    "query", ["what do we have from this week?", "notes from this week", "what did we do this week?"]
+)
+async def test_what_is_from_a_week_is_no_agenda(agent: Agent, query: str) -> None:
+    printer = str((await agent.remember("The printer needs a TN-247."))["id"])
+    assert printer in (await agent.recall(query)).found
+
+
+async def test_where_nothing_comes_what_is_from_then_is_told(agent: Agent) -> None:
+    printer = str((await agent.remember("The printer needs a TN-247."))["id"])
+    assert (await agent.recall("what do I have this week?")).found == [printer]
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("what is on this weekend?", "7 to 8 November 2026"),
+        ("was ist dieses Wochenende los?", "7 to 8 November 2026"),
+        ("what is happening this week?", "2 to 8 November 2026"),
+        ("what is on today?", "7 November 2026"),
+        ("what do I have tomorrow?", "8 November 2026"),
+        ("qu'est-ce que j'ai demain ?", "8 November 2026"),
+        ("¿qué hay previsto para hoy?", "7 November 2026"),
+    ],
+)
+async def test_where_nothing_is_planned_that_is_said_and_nothing_listed_that_was_only_noted(
+    agent: Agent, query: str, days: str
+) -> None:
+    agent.clock.forward(days=3)  # Saturday
+    await agent.remember("The printer needs a TN-247.")
+    answer = await agent.recall(query)
+    assert answer.found == []
+    assert f"No note says that anything is planned for {days}." in answer["notices"]
+    choir = await put(agent, "Choir with Ida.", -4, type="event")
+    if days != "7 November 2026":
+        assert (await agent.recall(query)).found == [choir]
+
+
+async def test_what_is_on_is_not_what_has_a_word_of_the_question_nor_what_was_on_a_year_ago(agent: Agent) -> None:
+    await agent.remember("The audit is in the hall.")
+    assert (await agent.recall("what is on today?")).found == []
+    await put(agent, "The boats were painted.", 321)
+    assert (await agent.recall("what is on on the Thursday before Christmas?")).found == []
+
+
+async def test_what_was_told_to_be_in_a_week_is_on_the_list_of_next_week(agent: Agent) -> None:
+    trip, other = await told(agent, "Trip to Graz in a week.", "In einer Woche kommt der Glaser.")
+    await told(agent, "The glue takes a day in a week.", "We leave in three weeks.")
+    assert set((await agent.recall("what is on next week?")).found) == {trip, other}
+    assert (await agent.recall("what is on today?")).found == []
+
+
+async def test_what_was_on_today_is_told_also_when_it_is_over(agent: Agent) -> None:
+    call = str((await agent.remember("The pilot call.", event_time="2026-11-04T09:00:00Z"))["id"])
+    await agent.remember("The printer needs a TN-247.")
+    assert (await agent.recall("what is on today?")).found == [call]
+
+
+async def test_what_comes_round_on_the_day_that_is_asked_about_is_found_by_its_name(agent: Agent) -> None:
+    choir = str((await agent.remember("Choir every Thursday at seven."))["id"])
+    await agent.remember("The printer needs a TN-247.")
+    assert (await agent.recall("what is on on Thursday?")).found == [choir]
+
+
+async def test_what_happened_has_nothing_on_it_that_is_said_of_a_day_to_come(agent: Agent) -> None:
+    await agent.remember("Hiking with Ida on 8 November.")
+    agent.clock.forward(days=3)  # Saturday
+    rowed = str((await agent.remember("Rowed with Ida today."))["id"])
+    assert (await agent.recall("what happened today?")).found == [rowed]
+    agent.clock.forward(days=1)
+    assert len((await agent.recall("what's on today?")).found) == 1
+
+
+async def test_what_is_due_today_without_an_hour_is_due_until_the_day_is_over(agent: Agent) -> None:
+    rent = str((await agent.remember("The rent.", event_time="2026-11-04"))["id"])
+    await put(agent, "The morning call.", 0, type="event")
+    later = await put(agent, "The lease ends.", -20)
+    assert (await agent.recall("what is due?")).found[:1] == [rent]
+    assert later in (await agent.recall("what is due?")).found
+    assert rent in (await agent.recall("what is due today?")).found
+
+
+# --- notes of a form -------------------------------------------------------------------------------
+
+TO_DO = (
+    "TODO: grease the winch.",
+    "I still have to call the chandler about the rope.",
+    "Need to order brake pads for the cart.",
+    "The harbour dues must be paid by 15 December.",
+    "Ich muss noch die Boje anmelden.",
+    "Il faut encore peindre la barque.",
+    "Tengo que renovar el seguro de la lancha.",
+    "Encore à faire : repeindre le ponton.",
+)
+NOTHING_TO_DO = (
+    "TODO: paint the shed. Done on Sunday.",
+    "[x] Sweep the slipway.",
+    "We must never moor at the fuel pier.",
+    "Whoever boards the tug must wear a vest.",
+    "Ingrid needs to rest after the surgery.",
+    "The todo app of the crew is Things.",
+    "The plan must be signed by Ingrid.",
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what have I still to do?",
+        "what's left to do?",
+        "what do I still have to do?",
+        "my to-dos",
+        "todo list",
+        "open tasks",
+        "open todos",
+        "outstanding tasks",
+        "action items",
+        "what's still to do in harbour?",
+        "what is left to do for harbour?",
+        "was ist noch zu tun in harbour?",
+        "tareas pendientes",
+        "which tasks are still open in harbour?",
+        "was muss ich noch erledigen?",
+        "meine offenen Aufgaben",
+        "que me reste-t-il à faire ?",
+        "mes tâches",
+        "¿qué me queda por hacer?",
+    ],
+)
+async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent, query: str) -> None:
+    ids = await told(agent, *TO_DO)
+    await told(agent, *NOTHING_TO_DO)
+    await agent.remember("You have to pass --force to the script.", type="procedure")
+    ids.append(str((await agent.remember("A card for Nils.", tags=["todo"]))["id"]))
+    await agent.remember("A cake for Nils.", tags=["todo", "done"])
+    (gone,) = await told(agent, "TODO: book the ferry.")
+    await agent.outdate(gone)
+    answer = await agent.recall(query)
+    assert answer.found == ids[::-1]
+    assert answer.text.startswith("9 to-dos in harbour")
+
+
+@pytest.mark.parametrize(
+    "query", ["which tasks did we finish?", "tasks about the winch", "what tasks does the tug do?", "muestra todos"]
+)
+async def test_a_question_about_certain_tasks_is_no_list_of_what_is_to_do(agent: Agent, query: str) -> None:
+    await told(agent, *TO_DO)
+    assert "to-dos" not in (await agent.recall(query)).text
+
+
+async def test_of_to_dos_the_filters_hold(agent: Agent) -> None:
+    (here,) = await told(agent, "TODO: grease the winch.")
+    there = str((await agent.remember("TODO: dust the loft.", space="loft"))["id"])
+    assert (await agent.recall("my to-dos")).found == [here]
+    assert (await agent.recall("my to-dos", spaces=["loft"])).found == [there]
+    assert set((await agent.recall("open tasks in all projects")).found) == {here, there}
+    assert (await agent.recall("what's still to do in loft?")).found == [there]
+    assert "to-do" not in (await agent.recall("what's still to do in the cellar?")).text
+    assert (await agent.recall("my to-dos", tags=["red"])).found == []
+
+
+WISHES = (
+    "I would rather have short answers.",
+    "Please write without emojis.",
+    "Always answer in German.",
+    "Never use the passive voice in my texts.",
+    "Bitte keine Anglizismen verwenden.",
+    "Réponds toujours en français.",
+    "Nunca uses emojis.",
+)
+
+
+@pytest.mark.parametrize("query", ["my preferences", "what do I prefer?", "was sind meine Vorlieben?"])
+async def test_what_the_user_wishes_is_a_preference_of_theirs_whatever_its_type(agent: Agent, query: str) -> None:
+    ids = await told(agent, *WISHES)
+    await told(agent, "Please call the chandler before noon.", "Please use the side door.", "Never mind the rain.")
+    await agent.remember("Never use the old key.", space="loft")
+    await agent.remember("Always drain the pump first.", type="procedure")
+    assert set((await agent.recall(query)).found) == set(ids)
+
+
+async def test_what_the_user_wishes_is_nothing_about_who_they_are(agent: Agent) -> None:
+    await told(agent, *WISHES)
+    name = str((await agent.remember("The user is Max, a rigger.", about_self=True))["id"])
+    assert (await agent.recall("who am I?")).found == [name]
+
+
+DECIDED = (
+    "Decision: the deck is built of oak.",
+    "Decided: the shop closes at six.",
+    "We decided to move the fair to May.",
+    "Wir haben uns für blaue Farbe entschieden.",
+    "Décision : on garde le camion.",
+    "Decidimos vender la furgoneta.",
+)
+
+
+@pytest.mark.parametrize(
+    "query", ["recent decisions", "which decisions did we take?", "decisions", "decisions of today"]
+)
+async def test_what_begins_as_a_decision_is_one_without_the_type(agent: Agent, query: str) -> None:
+    ids = [*await told(agent, *DECIDED), str((await agent.remember("Bread on Tuesdays.", type="decision"))["id"])]
+    await told(agent, "The decision was hard for Ida.", "Decision-making is slow.", "We have a decision to take.")
+    answer = await agent.recall(query)
+    assert answer.found == ids[::-1]
+    assert not any(hit["weak"] for hit in answer["results"])
+    assert (await agent.recall("decisions", types=["decision"])).found == ids[-1:]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I note last week?",
+        "What did I tell you last week?",
+        "Was wurde letzte Woche notiert?",
+        "Was habe ich mir letzte Woche aufgeschrieben?",
+        "¿Qué se anotó la semana pasada?",
+        "¿Qué apunté la semana pasada?",
+    ],
+)
+async def test_what_was_noted_at_a_time_is_of_all_types_in_every_language(agent: Agent, question: str) -> None:
+    stored = []
+    for day, text, kind in (
+        ("2026-10-28", "The organ is tuned in May.", "fact"),
+        ("2026-10-29", "Frau Kolb is the new treasurer.", "person"),
+        ("2026-10-30", "I like short answers.", "preference"),
+        ("2026-10-19", "The hall is dear.", "fact"),
+    ):
+        agent.clock.set(datetime.fromisoformat(f"{day}T09:00:00+00:00"))
+        stored.append((await agent.remember(text, type=kind))["id"])
+    agent.clock.set(datetime(2026, 11, 6, 12, tzinfo=UTC))
+    assert (await agent.recall(question)).found == stored[2::-1]

@@ -16,6 +16,7 @@ from holdfast.engine.ports import Caller
 from holdfast.engine.presence.taking import hand_over
 from holdfast.engine.runtime import Memory
 from holdfast.model.transcripts.pieces import SaidTexts
+from holdfast.store import locks
 from served import ERAS, Agent, kept_in, serving
 from sessions import Session, claude_session
 
@@ -156,6 +157,19 @@ async def test_what_was_said_is_offered_judged_stored_and_undone_as_one(era: str
         await agent.outdate("", undo=change)
         assert not (await agent.recall("Where does CR-17 stand?")).found
         assert not (await agent.recall("ചായ")).found
+
+
+async def test_a_piece_and_what_is_made_of_it_may_share_a_lock_however_long_the_server_takes(tmp_path: Path) -> None:
+    session = claude_session(tmp_path)
+    session.say(*SAID)
+    async with with_sessions(tmp_path) as (agent, memory):
+        await take(memory, session)
+        batch = await agent.call("run_maintenance")
+        items = [{"piece_id": pieces_in(batch.text)[0], "content": QUAY}]
+        results = {"extractions": items}
+        with patch.object(locks, "_stripe", lambda _key: 0), patch.object(locks, "TOGETHER_SECONDS", 0.0):
+            done = await agent.call("run_maintenance", batch_id=batch["batch_id"], results=results)
+        assert done["outcomes"][0]["status"] == "applied", done["outcomes"]
 
 
 async def test_what_was_handed_over_and_distilled_stands_in_the_next_sessions_brief(tmp_path: Path) -> None:

@@ -224,6 +224,7 @@ async def test_of_what_the_user_has_only_one_the_rest_is_weak_beside_it(agent: A
     ("query", "content"),
     [
         ("where do I work?", "I work at the lock of Rota."),
+        ("where do I work?", "I work in a bakery near the lock."),
         ("when do I get up?", "I get up at five, before the gulls."),
         ("where did we stop?", "We stopped at the third bollard."),
         ("how do I like things explained?", "User likes an example before things are explained."),
@@ -305,3 +306,64 @@ async def test_what_somebody_else_has_of_it_is_no_answer_about_the_user(agent: A
         answer = await agent.recall(query)
         assert answer.found[0] == own, query
         assert [hit["weak"] for hit in answer["results"]][1:] in ([], [True]), query
+
+
+OWN = {
+    "name": (
+        "User is called Lena Huber.",
+        "what is my name?",
+        "what is the user's name?",
+        "wie heiße ich?",
+        "¿cómo me llamo?",
+    ),
+    "home": (
+        "I live in Graz.",
+        "where does the user live?",
+        "wo wohne ich?",
+        "où est-ce que j'habite ?",
+        "¿dónde vivo?",
+    ),
+    "birth": ("Ich habe am 14. März Geburtstag.", "when is my birthday?", "how old am I?", "quel âge ai-je ?"),
+    "work": ("Works as an engineer at the tramway.", "what do I do for a living?", "wo arbeite ich?"),
+}
+
+
+@pytest.mark.parametrize(("trait", "query"), [(trait, query) for trait, (_, *asked) in OWN.items() for query in asked])
+async def test_what_each_person_has_one_of_is_known_by_what_tells_it_of_the_user(
+    agent: Agent, trait: str, query: str
+) -> None:
+    for other in (
+        "Tom lives in Vienna, is 41 years old and works as a baker.",
+        "Tom's birthday is on 12 May.",
+        "Our dog is called Bruno.",
+    ):
+        await agent.remember(other)
+    await agent.remember("My sister was born in Turin, lives there and works as a cook.", about_self=True)
+    own = {name: str((await agent.remember(text, about_self=True))["id"]) for name, (text, *_) in OWN.items()}
+    answer = await agent.recall(query)
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [own[trait]]
+    assert answer.found[0] == own[trait]
+
+
+async def test_where_nothing_tells_it_of_the_user_nothing_is_strong_and_that_is_said(agent: Agent) -> None:
+    await agent.remember("Tom's birthday is on 12 May.")
+    await agent.remember("I am allergic to nuts.", about_self=True)
+    answer = await agent.recall("when is my birthday?")
+    assert all(hit["weak"] for hit in answer["results"])
+    assert "none tells it" in answer.text
+
+
+async def test_an_unmarked_note_tells_it_in_the_users_own_name(agent: Agent) -> None:
+    await agent.remember("Tom lives in Vienna.")
+    own = str((await agent.remember("I live in Graz."))["id"])
+    answer = await agent.recall("where do I live now?")
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [own]
+
+
+@pytest.mark.parametrize("query", ["when is Tom's birthday?", "where does my sister live?"])
+async def test_what_is_asked_of_somebody_else_is_searched_for(agent: Agent, query: str) -> None:
+    told = [await agent.remember(text) for text in ("Tom's birthday is on 12 May.", "My sister lives in Turin.")]
+    await agent.remember("I live in Graz.", about_self=True)
+    answer = await agent.recall(query)
+    assert answer.found[0] == told["sister" in query]["id"]
+    assert "about the user" not in answer.text

@@ -238,6 +238,32 @@ def test_without_a_server_of_two_hooks_of_one_session_at_once_one_is_told(here: 
     assert told[1] == ""
 
 
+@pytest.mark.parametrize(
+    ("told", "others", "prompt"),
+    [
+        (
+            "Gustav takes 8 units of insulin before breakfast.",
+            "Fenja takes 12 units of insulin before breakfast.",
+            "How many units of insulin does Gustav take?",
+        ),
+        (
+            "The orders database runs PostgreSQL 16 on port 5433.",
+            "The ledger database runs PostgreSQL 14 on port 5440.",
+            "Which port does the orders database run on?",
+        ),
+    ],
+)
+@pytest.mark.files("it is about a folder's index that is asked without a server")
+def test_without_a_server_what_is_of_another_is_not_told(
+    here: dict[str, str], told: str, others: str, prompt: str
+) -> None:
+    for text in (told, others):
+        run([*HOLDFAST, "remember", text, "--space", "harbour"], here)
+    text = added(inject(here, hook(prompt=prompt)))
+    assert told in text
+    assert others not in text
+
+
 def test_without_a_server_another_project_and_later_prompts_are_told_little(here: dict[str, str]) -> None:
     run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
     assert inject(here, hook(session="b", cwd="/srv/bakery", prompt="How is the dough of the bakery kept?")) == ""

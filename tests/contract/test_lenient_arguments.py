@@ -198,7 +198,11 @@ async def test_what_is_no_list_is_refused(admin: Admin, tool: str, given: dict[s
             "tags: the text is no valid JSON: expecting ',' delimiter at character 7",
         ),
         ("recall", {"query": "a", "tags": "[" * 100_000}, "tags: the text is JSON that is nested too deeply"),
-        ("recall", {"query": "a", "tags": '{"red": 1}'}, "tags: input should be a valid list"),
+        (
+            "recall",
+            {"query": "a", "tags": '{"red": 1}'},
+            'tags: input should be a valid list, as ["one"]. Nothing was done.',
+        ),
         (
             "recall",
             {"query": "a", "tags": f"[{'1' * 5000}]"},

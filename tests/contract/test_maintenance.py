@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from holdfast.engine import state
+from holdfast.engine.maintenance import batches, candidates, verdicts
+from holdfast.model.note import Note
+from holdfast.model.parts import left_untold
 from served import SELF, Agent, Answer, Clock, kept_in, made_up_secret, serving
 from worlds import WordBag
 
@@ -63,6 +68,28 @@ async def test_what_is_alike_is_offered_with_its_text_and_full_ids(agent: Agent)
 
 
 SHORT_ID = re.compile(r"^[CML]\d+ (mem_\w+) ", re.MULTILINE)
+
+
+CHOIR = (
+    "Ich bin im März drei Wochen in Kur an der Ostsee.",
+    "Jan zieht im Sommer nach Bremen.",
+    "Für das Weihnachtsgeschenk an die Leiterin legen wir 50 Euro zurück.",
+    "Der Glühweinverkauf beim Adventsmarkt brachte 276,50 Euro ein.",
+    "Das Orchester für die Kantate kostet 1.800 Euro.",
+    "Die Miete für den Saal zahlt die Kassenwartin im Voraus.",
+    "Konzertkleidung ist schwarz, dazu ein roter Schal.",
+)
+CHAIR = ("Vorsitzende des Chors ist Gisela Tönnies.", "Vorsitzende des Chors ist jetzt Silke Brüning.")
+
+
+@pytest.mark.parametrize("whole", [1000, 0], ids=["small", "large"])
+async def test_of_notes_in_another_language_only_what_words_prove_is_offered(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, whole: int
+) -> None:
+    monkeypatch.setattr(candidates, "WHOLE", whole)
+    chair = set((await keep(agent, CHAIR[0], *CHOIR, CHAIR[1]))[::8])
+    batch = await work(agent)
+    assert [ids_in(batch, kind) for kind in LISTS] == [[], [chair], [], []]
 
 
 async def test_a_text_names_notes_by_short_ids_that_verdicts_may_use(agent: Agent) -> None:
@@ -213,6 +240,29 @@ async def test_what_evolved_retires_the_older_note_whichever_is_named_first(agen
     assert (again["status"], again["change_id"]) == ("skipped", done["change_id"])
 
 
+async def test_a_pair_of_which_the_batch_retired_a_note_is_told_by_which_and_what_is_left_to_judge(
+    agent: Agent,
+) -> None:
+    [six, seven, eight] = await keep(agent, *(the_gate(hour) for hour in ("six", "seven", "eight")))
+    batch = await work(agent)
+    given = [edge(eight, seven, "evolved_from"), edge(seven, six, "evolved_from")]
+    [done, left] = await judge(agent, batch, edges=given)
+    assert (done["status"], left["status"]) == ("applied", "conflict")
+    assert f"{seven} was retired by {eight} since this batch was made" in left["reason"]
+    assert f"If {six} bears on {eight} too, judge those in a call without batch_id." in left["reason"]
+    [then] = await judge(agent, edges=[edge(eight, six, "evolved_from")])
+    assert then["status"] == "applied"
+
+
+async def test_what_was_retired_by_the_other_note_of_its_pair_leaves_nothing_to_judge(agent: Agent) -> None:
+    [six, seven] = await keep(agent, the_gate("six"), the_gate("seven"))
+    batch = await work(agent)
+    await judge(agent, batch, edges=[edge(seven, six, "evolved_from")])
+    [left] = await judge(agent, batch, edges=[edge(seven, six, "related_to")])
+    assert left["status"] == "conflict"
+    assert left["reason"].endswith("its pair needs no verdict.")
+
+
 REPTILES = (
     "The reptile house is heated to 28 degrees by day. Feeding is on Tuesdays and Saturdays at noon. The caiman pool "
     "is drained each second month for cleaning. Keys hang in the office of Mrs. Quist. Snakes are weighed on the first "
@@ -236,6 +286,44 @@ async def test_what_only_the_retired_note_said_is_named_with_what_to_do(agent: A
         assert 'Only the retired one said 9 sentences more, "Feeding is on Tuesdays' in item["reason"]
         assert "28 degrees" not in item["reason"], "that is what was replaced"
         assert "undo this or remember it anew" in item["reason"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        (
+            "Juno, the cat of Mr Okafor, is hyperthyroid and takes 5 mg.",
+            "Juno takes 7.5 mg now.",
+            "the cat of Mr Okafor … is hyperthyroid",
+        ),
+        (
+            "Vorsitzende ist Gisela Tönnies, Stellvertreter Jan Okonek.",
+            "Nachfolgerin von Jan ist Silke Brüning.",
+            "Vorsitzende ist Gisela Tönnies",
+        ),
+        (
+            "The rent is 740 euros (due on the first) and paid by card.",
+            "The rent is 810 euros now.",
+            "due on the first",
+        ),
+    ],
+)
+async def test_clauses_that_only_the_retired_note_said_are_named_too(
+    agent: Agent, old: str, new: str, left: str
+) -> None:
+    [first] = await keep(agent, old, event_time="2026-01-01")
+    [then] = await keep(agent, new, event_time="2026-02-01")
+    [done] = await judge(agent, edges=[edge(then, first, "evolved_from")])
+    assert f'Only the retired one said "{left}' in done["reason"]
+    assert "undo this or remember it anew" in done["reason"]
+
+
+async def test_a_clause_of_what_another_note_tells_in_other_words_is_named_where_it_is_merged(agent: Agent) -> None:
+    kept, other = await keep(
+        agent, "The harbour crane lifts forty tonnes.", "The harbour crane lifts forty tonnes, slowly and reluctantly."
+    )
+    [done] = await judge(agent, merges=[{"keep_id": kept, "discard_id": other}])
+    assert 'Only the other said "slowly … reluctantly"' in done["reason"]
 
 
 async def test_of_a_note_that_is_replaced_whole_nothing_is_said_to_be_lost(agent: Agent) -> None:
@@ -294,6 +382,38 @@ async def test_an_edit_is_known_by_the_text_and_by_no_link_nor_use_and_by_itself
         assert edited == {oven}, "also after a tool has written the file anew"
         [done] = await judge(agent, edges=[edge(other, oven, "evolved_from")])
         assert f"{oven} is superseded by {other}" in done["reason"], "the verdict says so"
+
+
+async def test_new_tags_are_no_edit_of_a_note_and_a_new_text_is_one(era: str, tmp_path: Path) -> None:
+    clock = Clock()
+    async with serving(tmp_path / "home", era, clock=clock, admin=True) as agent:
+        [oven] = await keep(agent, "The oven is heated to 230 degrees for baguettes.", event_time="2026-01-01")
+        await keep(agent, "The oven is at 250 degrees for baguettes.", event_time="2026-02-01")
+        for change, told in (({"tags": ["bakery"]}, 0), ({"content": "The oven is heated to 240 degrees."}, 1)):
+            clock.forward(minutes=5)
+            await agent.call("admin_update_memory", node_id=oven, **change)
+            [pair] = (await work(agent, kinds=["conflicts"], dry_run=True))["conflicts"]
+            assert sum("edited" in pair[node] for node in ("node_a", "node_b")) == told
+
+
+async def test_what_would_be_lost_is_looked_for_beside_the_event_loop(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "SMALL", 0)
+    threads: list[threading.Thread] = []
+
+    def watched(note: Note, newer: Note) -> tuple[int, str]:
+        threads.append(threading.current_thread())
+        return left_untold(note, newer)
+
+    for module in (batches, verdicts):
+        monkeypatch.setattr(module, "left_untold", watched)
+    more = " The porter has the key of the yard. Lamps hang at every second post of the fence." * 8
+    await keep(agent, f"The crane lifts forty tonnes.{more}", "The crane lifts fifty tonnes now.")
+    [pair] = (await work(agent))["conflicts"]
+    await judge(agent, edges=[edge(pair["node_a"]["id"], pair["node_b"]["id"], "evolved_from")])
+    assert len(threads) == 2
+    assert threading.current_thread() not in threads
 
 
 async def test_a_merge_keeps_the_note_that_was_asked_for_with_all_that_the_other_had(agent: Agent) -> None:
@@ -734,6 +854,30 @@ async def test_of_verdicts_on_one_pair_that_exclude_each_other_the_first_counts(
     assert outcomes[2]["reason"].startswith("edges[1] says contradicts of the same pair")
     assert not (await agent.node(one))["outdated"]
     assert not (await agent.node(other))["outdated"]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_of_two_verdicts_that_call_either_note_of_a_pair_the_newer_the_first_counts(
+    agent: Agent, *, dry_run: bool
+) -> None:
+    one, other = await keep(agent, *TWINS)
+    edges = [edge(*pair, "evolved_from") for pair in ((other, one), (one, other), (other, one))]
+    outcomes = (await work(agent, results={"edges": edges}, dry_run=dry_run))["outcomes"]
+    again = "applied" if dry_run else "skipped"
+    assert [item["status"] for item in outcomes] == ["applied", "rejected", again]
+    assert outcomes[1]["reason"].startswith("edges[0] says evolved_from of the same pair the other way round")
+
+
+async def test_what_two_notes_have_as_tags_is_one_tag_in_any_case_and_accent(agent: Agent) -> None:
+    [keeper] = await keep(agent, TWINS[0], tags=["Café", "crane"])
+    [gone] = await keep(agent, TWINS[1], tags=["cafe", "grease", "CRANE"])
+    await judge(agent, merges=[{"keep_id": keeper, "discard_id": gone}])
+    assert (await agent.node(keeper))["tags"] == ["Café", "crane", "grease"]
+    [third] = await keep(agent, "Ada prefers tea.", tags=["Crane", "Consolidated"])
+    whole = {"node_ids": [keeper, third], "title": "Both", "content": "Ada greases the crane, then she has tea."}
+    await judge(agent, consolidations=[whole])
+    [made] = [hit["id"] for hit in (await agent.recall("Ada greases the crane"))["results"] if hit["title"] == "Both"]
+    assert (await agent.node(made))["tags"] == ["consolidated", "Café", "crane", "grease"]
 
 
 async def test_a_merge_that_ended_in_conflict_is_not_taken_as_declined_by_a_later_call(agent: Agent) -> None:

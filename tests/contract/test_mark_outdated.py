@@ -196,3 +196,18 @@ async def test_a_server_that_allows_secrets_keeps_the_reason(anyio_backend: str,
         stored = await agent.remember("A buoy.")
         await agent.outdate(stored["id"], reason=secret)
         assert (await agent.node(stored["id"]))["outdated_reason"] == secret
+
+
+async def test_what_is_lost_with_a_note_that_gives_way_is_told_with_the_way_back(agent: Agent) -> None:
+    old = await agent.remember("Route 7 (driver Pavel) leaves the depot at 5:40 and ends at the harbour.")
+    new = await agent.remember("Route 7 leaves the depot at 5:55 now.")
+    answer = await agent.outdate(old["id"], superseded_by=new["id"])
+    lost = f'{old["id"]} says more than that, which replacing it loses: "driver Pavel … ends at the harbour"'
+    (notice,) = [each for each in answer["notices"] if each.startswith(lost)]
+    assert notice.endswith(f'mark_outdated(undo="{answer["change_id"]}")')
+
+
+async def test_nothing_is_lost_with_a_note_of_which_a_value_is_told_anew(agent: Agent) -> None:
+    old = await agent.remember("The crane lifts forty tonnes.")
+    new = await agent.remember("The crane lifts fifty tonnes.")
+    assert (await agent.outdate(old["id"], superseded_by=new["id"]))["notices"] == []

@@ -132,6 +132,31 @@ async def test_memory_recall_too_has_the_newer_first_though_it_may_be_told_in_no
         assert all(item.relevance >= MemoryRecall(question).min_relevance for item in found.memories)
 
 
+BETWEEN = ("The back door is locked at six.", "The weekly build starts on Sunday.", "The lift is checked in May.")
+IN_COMPANY = [
+    (
+        "Slot holds: an unconfirmed booking keeps its berth for 20 minutes, then the sweeper gives it back.",
+        "Agreed with Tova: an unconfirmed booking may sit there for 45 min before the sweeper takes it. It is out.",
+        "how long is an unconfirmed berth reserved before the sweeper takes it back?",
+    ),
+    (
+        "larkspur web/ uses pnpm 9 workspaces, don't commit a package-lock.json",
+        "To get larkspur web running: `bun install --frozen-lockfile` in web/, then `bun run dev`. It is checked in.",
+        "package manager for larkspur's web folder?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), IN_COMPANY)
+async def test_what_is_told_anew_among_other_things_and_answers_as_well_stands_first(
+    tmp_path: Path, built_in: BuiltinEncoder, older: str, newer: str, question: str
+) -> None:
+    """Though it lacks a word of the question that the older has."""
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        _, second, *_ = await kept(memory, older, newer, *BETWEEN)
+        assert next(iter(behind(await ask(memory, question)))) == second.note.id
+
+
 CORRECTIONS = {
     "a person": (
         "The mobile team is led by Priya.",
@@ -149,7 +174,6 @@ CORRECTIONS = {
         "what is the rate limit?",
     ),
 }
-BETWEEN = ("The back door is locked at six.", "The weekly build starts on Sunday.", "The lift is checked in May.")
 
 
 @pytest.mark.parametrize("sort", CORRECTIONS)
@@ -216,6 +240,55 @@ async def test_what_one_word_tells_apart_is_no_version_and_who_has_the_word_aske
         first, second = await kept(memory, asked_for, other)
         assert not any("supersede" in notice for notice in second.notices)
         assert next(iter(behind(await ask(memory, question)))) == first.note.id
+
+
+@pytest.mark.parametrize(
+    ("texts", "meant"),
+    [
+        (("Ragnhild takes metoprolol 50 mg each morning.", "Ola takes metoprolol 25 mg in the evening."), 0),
+        (("Day shifts need at least five nurses.", "Night shifts need at least three nurses."), 1),
+    ],
+)
+async def test_of_siblings_remember_names_the_one_that_is_told_anew(
+    tmp_path: Path, built_in: BuiltinEncoder, texts: tuple[str, str], meant: int
+) -> None:
+    newer = (
+        "The doctor doubled the metoprolol: Ragnhild takes 100 mg in the morning now.",
+        "From December night shifts need four nurses instead of three.",
+    )[meant]
+    async with living(tmp_path / "home", encoder=built_in, pairs=PairReader()) as memory:
+        *older, stored = await kept(memory, *texts, newer)
+    named = [each.note.id for each in older if any(each.note.id in notice for notice in stored.notices)]
+    assert named == [older[meant].note.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "The billing service is owned by Meera.",
+            "Meera changed to the data team. The billing service is owned by Joaquin, who has a channel for alerts.",
+            "who owns the billing service?",
+        ),
+        (
+            "Backups are kept for 14 days.",
+            "Legal asked for longer. Backups are kept for 90 days now, they are encrypted and lie in Frankfurt.",
+            "how long are backups kept?",
+        ),
+        (  # names do not do the same, as far as reading the clause tells: that he is spoken of besides is what counts
+            "Ferdinand looks after the garden.",
+            "Ferdinand has taken a job at sea, Paula looks after the garden, she wants the hose mended.",
+            "who looks after the garden?",
+        ),
+    ],
+)
+async def test_what_a_note_corrects_behind_the_reason_for_it_is_asked_of_and_folded(
+    tmp_path: Path, built_in: BuiltinEncoder, older: str, newer: str, question: str
+) -> None:
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        first, second = await kept(memory, older, newer)
+        assert any(f'mark_outdated(node_id="{first.note.id}"' in notice for notice in second.notices)
+        assert behind(await ask(memory, question))[second.note.id] == [first.note.id]
 
 
 async def test_what_a_long_note_tells_among_much_else_is_read_beside_what_is_told_anew(
@@ -513,3 +586,29 @@ async def test_what_never_has_a_vector_is_compared_by_words_beside_what_is_read(
     assert set(TWINS) in offered(batch)["merges"]
     assert set(twins) in [pair for pairs in offered(batch).values() for pair in pairs]
     assert batch.notice == ""
+
+
+ELSEWHERE = ("Der Chor probt dienstags im Gemeindesaal.", "Jan zieht nach Bremen.", "Der Chor probt jetzt im Rathaus.")
+
+
+async def test_what_is_in_a_language_that_is_not_read_is_told_by_words_and_read_with_nothing(
+    tmp_path: Path, built_in: BuiltinEncoder
+) -> None:
+    reader = Told(TWO_THINGS)
+    async with living(tmp_path, encoder=built_in, pairs=reader) as memory:
+        first, _, then = await kept(memory, *ELSEWHERE)
+        await kept(memory, *MAILBOXES)
+        reader.given.clear()
+        batch = await memory.attend(lambda ports: find_work(ports, CALLER))
+    [found] = batch.items["conflicts"]
+    assert found.ids == {first.note.id, then.note.id}, "what was read of the two when one was stored says nothing"
+    assert not any(text in ELSEWHERE for pair in reader.given for text in pair)
+
+
+async def test_where_the_encoder_reads_all_languages_such_notes_are_read_as_others_are(tmp_path: Path) -> None:
+    reader = Told(TWO_THINGS)
+    async with living(tmp_path, encoder=WordBag(), pairs=reader) as memory:
+        await kept(memory, *ELSEWHERE)
+        reader.given.clear()
+        await memory.attend(lambda ports: find_work(ports, CALLER))
+    assert any(text in ELSEWHERE for pair in reader.given for text in pair)

@@ -527,6 +527,14 @@ BAD: list[dict[str, Any]] = [
 ]
 
 
+async def test_a_time_that_ends_before_it_begins_is_told(agent: Agent) -> None:
+    await agent.remember("The crane was oiled.")
+    for query in ("crane", "*"):
+        answer = await agent.recall(query, created_after="2026-02-01", created_before="2026-01-31")
+        assert answer.found == []
+        assert "created_after is later than created_before: no note is from then. Swap them." in answer["notices"]
+
+
 async def test_a_bad_argument_is_refused_and_its_value_is_not_repeated(agent: Agent) -> None:
     for arguments in BAD:
         text = await agent.refused("recall", **{"query": "crane"} | arguments)

@@ -88,6 +88,13 @@ async def test_a_successor_that_does_not_name_what_is_asked_for_is_not_doubted(m
     assert (hit.note.id, hit.ranked.weak, hit.ranked.doubt) == (new, False, "")
 
 
+async def test_of_a_question_that_asks_back_what_alone_says_it_stands_once_behind_its_successor(memory: Memory) -> None:
+    old = await kept(memory, "Route 7 (driver Pavel, bus 31) leaves the depot at 5:40 and ends at the harbour.")
+    await kept(memory, "Route 7 leaves the depot at 5:55 now.", old)
+    (hit,) = (await ask(memory, "Which bus did route 7 use?")).hits
+    assert [item.note.id for item in hit.earlier] == [old]
+
+
 async def test_a_successor_that_is_found_by_itself_is_told_once(memory: Memory) -> None:
     first, second, third = await chain(memory)
     answer = await ask(memory, f"{HEMP} {STEEL} {SLING}")

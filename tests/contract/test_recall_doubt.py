@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.engine.agent.question import tells_nothing_of_it, with_meaning
-from holdfast.model.doubts import against, sought
+from holdfast.engine.agent.doubting import all_doubted
+from holdfast.engine.agent.question import with_meaning
+from holdfast.model.doubts import Doubt, Sought, against, sought
 from holdfast.model.identifiers import has_ended, identifiers_of, shows_another_language
 from holdfast.model.note import Note, title_of
+from holdfast.model.parts import tells_nothing_of_it
 from holdfast.model.ranking import (
     WEAK,
     Found,
@@ -20,6 +22,7 @@ from holdfast.model.ranking import (
     RankCandidate,
     Ranked,
     careful,
+    doubted,
     rank,
 )
 from holdfast.model.words import query_terms
@@ -75,6 +78,14 @@ def test_of_notes_that_stand_alone_meaning_tells_more_than_of_turns_of_a_talk_or
     assert best.candidate.id == first
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_one_more_of_the_words_decides_between_two_that_fit_nearly_alike_but_not_in_a_long_note(*, long: bool) -> None:
+    nearer = candidate(coverage=0.55, z=4.0)._replace(id="nearer", matched=("crane",))
+    worded = candidate(coverage=0.6, z=3.4)._replace(id="worded", matched=("after", "crane"), long=long)
+    best, _ = rank(Found((nearer, worded)), Question("Who looks after the crane?"))
+    assert best.candidate.id == ("nearer" if long else "worded")
+
+
 def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_question() -> None:
     edited = candidate(coverage=0.7, z=None)._replace(id="edited")
     others = [candidate(coverage=0.35, z=3.0)._replace(id="near"), candidate(coverage=0.0, z=3.2)._replace(id="far")]
@@ -91,6 +102,9 @@ def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_que
         ("how long are tokens valid?", "Tokens live for an hour."),
         ("was kostet die Stunde?", "Gesellenstunde ab Mai 25 Euro netto."),
         ("what did the boat cost?", "The boat cost $2000."),
+        ("how long is the password of the router?", "The password of the router has 16 characters."),
+        ("how long is the waiting list?", "The waiting list has 37 people on it."),
+        ("when is the rent due?", "The rent of 900 a month is due on the first."),
         ("how many berths are there?", "There are thirteen berths now."),
     ],
 )
@@ -122,9 +136,13 @@ def test_a_date_is_no_value(query: str, text: str) -> None:
         ("wo steht die Leiter?", "Die Leiter steht im Schuppen.", "Die Leiter wackelt ein wenig."),
         ("où est la clé ?", "La clé est à côté du four.", "La clé est tordue."),
         ("and where is the ladder?", "Ladder: shed, left wall, by the door.", "The ladder wobbles."),
+        ("where is the treasure?", "The treasure lies beneath the willow.", "The treasure was counted."),
+        ("who rents out the baler?", "The baler is rented from Kowalski.", "The baler is rented every June."),
     ],
 )
-def test_who_asks_where_is_not_answered_without_a_word_of_place(query: str, tells: str, tells_none: str) -> None:
+def test_who_asks_where_or_who_is_not_answered_without_a_word_of_place_or_whom(
+    query: str, tells: str, tells_none: str
+) -> None:
     assert not tells_nothing_of_it(sought(query), told(tells))
     assert tells_nothing_of_it(sought(query), told(tells_none))
 
@@ -377,6 +395,14 @@ def test_what_lacks_the_attribute_that_is_asked_for_is_doubtful(
         ("what colour is the door?", "The door is terracotta."),
         ("where is the ladder?", "The ladder has been sold."),
         ("where do we host the site?", "The site is hosted by Netlify."),
+        ("who is Edda's husband?", "Edda married Rolf in 2019."),
+        ("how many can sit at the long table?", "The long table seats 14."),
+        ("how long has Edda been weaving?", "Edda learned it in 2003."),
+        ("how long is the bolt?", "The bolt measures 40 m."),
+        ("how many kilos may a bale have?", "A bale may have 23 kg."),
+        ("when is the vat emptied?", "The vat is emptied twice a year."),
+        ("what are Edda's working hours?", "Edda works full time."),
+        ("which company washes the wool?", "The wool is washed in-house."),
     ],
 )
 def test_what_may_tell_the_attribute_in_other_words_is_not_doubted(asked: str, stored: str) -> None:
@@ -536,7 +562,185 @@ def test_what_does_answer_is_not_doubted(query: str, text: str) -> None:
     assert asked is None or against(asked, noted(text)) is None
 
 
+@pytest.mark.parametrize(
+    ("asked", "without", "holding"),
+    [
+        ("when is the summer market?", "The summer market is behind the mill.", "The summer market is on 4 July."),
+        ("when does the dye house close?", "The dye house takes 39 euros a month.", "The dye house closes at six."),
+        ("how many weavers has the guild?", "Weavers pay the guild 80 euros.", "The guild has 31 weavers."),
+        ("how many fleeces does the vat hold?", "The vat is heated for 30 minutes.", "The vat holds 9 fleeces."),
+        ("how long is the warranty of the loom?", "The loom, model 6, has a warranty.", "Its warranty is 24 months."),
+        ("which school does Edda go to?", "Edda waxes the looms.", "Edda goes to Lindenhof."),
+        ("what breed is the dog?", "The dog weighs 14 kilos.", "The dog is a Spitz."),
+        ("what does the dyer earn?", "Our dyer is Rolf Amsel.", "The dyer gets 2,400 euros."),
+        ("who maintains the kiln?", "The kiln is cold after October.", "Rolf maintains the kiln."),
+        ("where is the pattern kept?", "The pattern has 1.2 million knots.", "The pattern is in the attic."),
+    ],
+)
+def test_a_value_of_another_kind_than_the_one_that_is_asked_for_is_doubtful(
+    asked: str, without: str, holding: str
+) -> None:
+    assert doubt_of(asked, told(without))
+    assert doubt_of(asked, told(holding)) == ""
+
+
+def test_what_lacks_what_is_asked_for_is_weak_however_near_it_is() -> None:
+    near = ranked(Question("when is the summer market?"), set())
+    doubt = against(sought("when is the summer market?") or Sought(), told("The summer market is behind the mill."))
+    assert not near.weak
+    assert doubt is not None
+    assert doubted(near._replace(relevance=0.999), doubt.share, doubt.why).weak
+
+
+def test_a_value_of_somebody_else_is_weak_where_a_note_of_whom_is_asked_about_lacks_it() -> None:
+    question = Question("how much rent does Edda pay?", seldom=frozenset({"rent"}))
+    plain = ranked(question, set())
+    hers = plain._replace(candidate=plain.candidate._replace(id="mem_hers", matched=("edda",)))
+    rent = plain._replace(candidate=plain.candidate._replace(id="mem_rent", matched=("rent", "pay")))
+    both = plain._replace(candidate=plain.candidate._replace(id="mem_both", matched=("rent", "edda")))
+    turn = rent._replace(candidate=rent.candidate._replace(id="mem_turn", session="a talk"))
+    lacking = {"mem_hers": Doubt(0.1, "no price", lacks=True)}
+    judged = all_doubted([rent, hers, both, turn], lacking, question)
+    assert [item.doubt for item in judged] == ["of something else", "no price", "", ""]
+    another = {"mem_hers": Doubt(0.1, "October, not May")}
+    assert [item.doubt for item in all_doubted([rent, hers], another, question)] == ["", "October, not May"]
+
+
 def noted(text: str) -> Note:
     """A note as it is stored, titled by what it begins with."""
     day = "2026-11-01T00:00:00Z"
     return Note(id="mem_1", content=text, title=title_of(text), created=day, updated=day, type="fact", space="global")
+
+
+OF_EACH = (
+    "Ingrid takes 400 mg of ibuprofen after dinner.",
+    "Oskar gets 200 mg of ibuprofen when his knee hurts.",
+    "Hannah's piano lesson is on Tuesday at 16:30.",
+    "Piet has his piano lesson on Thursdays at five.",
+    "Leo the cat is allergic to chicken.",
+    "Tilda plays the tuba.",
+    "The orders database is backed up every night.",
+    "The billing database is backed up every six hours.",
+)
+
+
+async def strong_of(agent: Agent, question: str) -> list[int]:
+    """The places in `OF_EACH` of the strong hits, in their order."""
+    places = {(await agent.remember(text))["id"]: place for place, text in enumerate(OF_EACH)}
+    return [places[hit["id"]] for hit in (await agent.recall(question))["results"] if not hit["weak"]]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("how much ibuprofen does Ingrid take?", 0),
+        ("how much ibuprofen does oskar take?", 1),
+        ("when is Hannah's piano lesson?", 2),
+        ("when is Piet's piano lesson?", 3),
+        ("how often is the orders database backed up?", 6),
+        ("how often is the billing database backed up?", 7),
+    ],
+)
+async def test_what_is_told_of_another_is_no_strong_hit(agent: Agent, question: str, first: int) -> None:
+    assert await strong_of(agent, question) == [first]
+
+
+@pytest.mark.parametrize(
+    ("question", "theirs"),
+    [
+        ("what is Tilda allergic to?", {4}),
+        ("what is Oskar allergic to?", {4}),
+        ("how much ibuprofen does Tilda take?", {0, 1}),
+    ],
+)
+async def test_what_only_another_has_is_no_strong_answer_of_one_who_is_known(
+    agent: Agent, question: str, theirs: set[int]
+) -> None:
+    assert theirs.isdisjoint(await strong_of(agent, question))
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("who takes ibuprofen?", {0, 1}),
+        ("who takes ibuprofen other than Ingrid?", {1}),
+        ("how much ibuprofen do Ingrid and Oskar take?", {0, 1}),
+    ],
+)
+async def test_where_others_are_asked_for_theirs_is_strong(agent: Agent, question: str, answers: set[int]) -> None:
+    assert answers <= set(await strong_of(agent, question))
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_its_like", "answer"),
+    [
+        ("what does neutering a dog cost?", "Neutering a cat costs 95 euros.", "Neutering dogs costs 140 euros."),
+        ("when is the choir of the women?", "The men's choir is on Monday.", "The women's choir is on Friday."),
+        ("how long are staff files kept?", "Patient files are kept for ten years.", "Files of employees: three years."),
+        (
+            "how much paracetamol does Iris take?",
+            "Iris takes 400 mg of ibuprofen.",
+            "Iris takes 500 mg of paracetamol.",
+        ),
+        ("which port does mysql have?", "Postgres has port 5432.", "MySQL has port 3306."),
+        ("wie viel Futter bekommt die Katze?", "Der Hund bekommt 150 g Futter.", "Katzen bekommen 60 g Futter."),
+        (
+            "combien coûte le cours de violon ?",
+            "Le cours de piano coûte 32 euros.",
+            "Le cours de violon coûte 35 euros.",
+        ),
+        ("is the Monday class full?", "The Thursday class is full.", "The Monday class has places."),
+        ("where is the white lantern?", "The red lantern is in the shed.", "The white lantern is in the hall."),
+    ],
+)
+def test_what_is_told_of_the_like_of_a_thing_is_doubtful(asked: str, of_its_like: str, answer: str) -> None:
+    assert doubt_of(asked, told(of_its_like))
+    assert doubt_of(asked, told(answer)) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("where does the dog sleep?", "Bello has his basket beside that of the cat."),
+        ("which pets may come in?", "Cats may come in, horses may not."),
+        ("is the car older than the van?", "The van is older than the bus."),
+        ("do dogs like cats?", "Cats like warm stones."),
+    ],
+)
+def test_the_like_of_a_thing_that_is_named_by_the_way_is_not_doubted(asked: str, text: str) -> None:
+    assert doubt_of(asked, told(text)) == ""
+
+
+OF_TWO_PROJECTS = [
+    ("quayside", "CI is GitHub Actions on two runners of our own."),
+    ("quayside", "Keys of partners are limited to 200 requests a minute."),
+    ("quayside", "Marek has the weekend pager for quayside."),
+    ("larkspur", "The clinics book tests in blocks of 40 minutes."),
+    ("larkspur", "Patients' photos are at most 8 MB."),
+    ("cellar", "For larkspur we pay 90 euros a month to the cloud."),
+    ("lark-web", "Incidents at night are for Sami to mend."),
+    ("lark-api", "Incidents at night are for Leila to mend."),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "strong"),
+    [
+        ("which CI does quayside use?", [0]),
+        ("which CI does larkspur use?", []),
+        ("how many requests a minute has a key of a partner of quayside?", [1]),
+        ("how many requests a minute has a key of a partner of larkspur?", []),
+        ("how large may photos of patients be in larkspur?", [4]),
+        ("what do we pay a month to the cloud for larkspur?", [5]),
+        ("who mends incidents at night in lark-web?", [6]),
+        ("who mends incidents at night in lark-api?", [7]),
+        ("what is wrong with /srv/larkspur/state.duckdb?", []),
+        ("which CI does larkspur-web use?", []),
+    ],
+)
+async def test_a_project_that_is_named_is_where_it_is_looked_for_and_its_name_finds_nothing_by_itself(
+    agent: Agent, query: str, strong: list[int]
+) -> None:
+    ids = [(await agent.remember(text, space=of))["id"] for of, text in OF_TWO_PROJECTS]
+    answer = await agent.recall(query)
+    assert [ids.index(hit["id"]) for hit in answer["results"] if not hit["weak"]] == strong

@@ -259,6 +259,10 @@ async def test_memory_recall_tells_both_the_newer_first(agent: Agent) -> None:
         ("what was the limit of the partner gateway in September?", 1, [2]),
         ("limit of the partner gateway in June", 0, [1, 2]),
         ("what is the limit of the partner gateway?", 2, []),
+        ("what is the limit of the partner gateway in January?", 2, []),
+        ("limit of the partner gateway in January", 2, []),
+        ("what will the limit of the partner gateway be in December?", 2, []),
+        ("wie hoch ist das limit of the partner gateway im Februar?", 2, []),
     ],
 )
 async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
@@ -275,6 +279,22 @@ async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
     assert all(f"(later: since {day})" in answer.text for day in since.values())
     if "was" in query:
         assert since == {ids[place]: CHAIN[place][0] for place in later}
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("what is the limit of the partner gateway in January?", 1),
+        ("what was the limit of the partner gateway in January?", 0),
+        ("what is the limit of the partner gateway in May?", 0),
+    ],
+)
+async def test_in_the_present_the_next_january_is_meant_where_it_is_nearer(
+    agent: Agent, query: str, first: int
+) -> None:
+    days = ("2025-03-02", "2026-06-03")
+    ids = await told(agent, *((day, text) for day, (_, text) in zip(days, CHAIN, strict=False)))
+    assert (await agent.recall(query)).found[0] == ids[first]
 
 
 async def test_another_thing_is_no_later_state_of_what_was_asked_about(era: str, tmp_path: Path) -> None:
@@ -356,6 +376,17 @@ async def test_remember_tells_which_part_differs(agent: Agent) -> None:
     await told(agent, CHAIN[0])
     (hint,) = hints(await agent.remember(CHAIN[1][1], event_time=NEW))
     assert ': "100" there, "300" here. ' in hint
+
+
+async def test_the_call_that_remember_proposes_is_told_whole(agent: Agent) -> None:
+    said = "Hrvoje's kickboxing practice is on Thursdays at 18:35 in gym 14B, €12.50 an evening"
+    await told(agent, (OLD, f"{said}."))
+    stored = await agent.remember(
+        said.translate({0x34: "7", 0x35: "9"}).replace("Thurs", "Satur") + ".", event_time=NEW
+    )
+    (hint,) = hints(stored)
+    assert hint.endswith(f'superseded_by="{stored["id"]}")')
+    assert '" there, "' in hint
 
 
 async def test_remember_proposes_nothing_where_the_values_are_the_same(agent: Agent) -> None:
@@ -596,3 +627,119 @@ async def test_what_is_told_again_after_it_had_changed_says_what_was_told_since(
     assert (await agent.recall("which day is the release day?")).found == [old]
     quiet = await agent.remember("The release day is Tuesday.")
     assert not any("says something else" in notice for notice in quiet["notices"])
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "place"),
+    [
+        ("The rent of the studio is {} euros.", "what was the first rent of the studio?", 0),
+        ("The rent of the studio is {} euros.", "what was the second rent of the studio?", 1),
+        ("The rent of the studio is {} euros.", "what is the rent of the studio?", 2),
+        ("Die Miete des Ateliers ist {} Euro.", "was war die erste Miete des Ateliers?", 0),
+        ("El alquiler del taller es de {} euros.", "¿cuál fue el segundo alquiler del taller?", 1),
+    ],
+)
+async def test_the_first_of_values_that_were_told_one_after_another_is_the_earliest(
+    agent: Agent, text: str, query: str, place: int
+) -> None:
+    days = zip(("2025-10-01", "2026-04-18", "2026-10-15"), (700, 760, 820), strict=True)
+    ids = await told(agent, *((day, text.format(euros)) for day, euros in days))
+    assert (await agent.recall(query)).found[0] == ids[place]
+
+
+async def test_what_says_that_it_was_the_first_is_told_whenever_that_was_said(agent: Agent) -> None:
+    _, _, said = await told(
+        agent,
+        (OLD, "The captain of the tug is Bo."),
+        (NEW, "The captain of the tug is now Tom."),
+        ("2026-10-15", "The first captain of the tug was Ida."),
+    )
+    assert (await agent.recall("who was the first captain of the tug?")).found[0] == said
+
+
+# --- what a successor does not say ----------------------------------------------------------------
+
+ROUTE = "Route 7 (driver Pavel, bus 31) leaves the depot at 5:40 and ends at the harbour."
+ROUTE_NOW = "Route 7 leaves the depot at 5:55 now."
+TENT, LEASE = "The spare tent is in the blue box.", "The lease of the boat ends in June."
+UNTOLD = {
+    "where it ends": (ROUTE, ROUTE_NOW, "Where does route 7 end?", "ends at the harbour"),
+    "who drives it": (ROUTE, ROUTE_NOW, "Who drives route 7?", "driver Pavel"),
+    "how many": (
+        "Room Alder seats 12 and has a beamer.",
+        "Room Alder can only be booked by email now.",
+        "How many people does room Alder seat?",
+        "Room Alder seats 12",
+    ),
+    "a wrong id": (TENT, LEASE, "Where is the spare tent?", "in the blue box"),
+    "a wrong id, of no sort": (TENT, LEASE, "Is the spare tent any good?", "The spare tent is"),
+    "German": (
+        "Die Praxis von Dr. Brandt liegt in der Lindenallee 4 und nimmt Kassenpatienten.",
+        "Dr. Brandt macht jetzt freitags frei.",
+        "Wo ist die Praxis von Dr. Brandt?",
+        "in der Lindenallee 4",
+    ),
+}
+
+
+async def replaced(agent: Agent, old: str, new: str) -> tuple[str, str]:
+    (first,) = await told(agent, (OLD, old))
+    return first, str((await agent.remember(new, supersedes=[first]))["id"])
+
+
+@pytest.mark.parametrize("kind", UNTOLD)
+async def test_a_successor_that_does_not_say_what_is_asked_is_weak_with_the_old_note_behind_it(
+    agent: Agent, kind: str
+) -> None:
+    old, new, query, said = UNTOLD[kind]
+    first, second = await replaced(agent, old, new)
+    answer = await agent.recall(query)
+    (hit,) = answer["results"]
+    assert (hit["id"], hit["weak"]) == (second, True)
+    ((line,),) = behind(answer)
+    assert re.fullmatch(rf"until \d{{4}}-\d\d-\d\d: .*{re.escape(said)}.* … \({first}\)", line)
+    assert [each for each in answer.text.splitlines() if each.endswith(line)]
+
+
+async def test_a_successor_that_is_found_by_itself_keeps_its_own_relevance_with_the_old_note_behind_it(
+    agent: Agent,
+) -> None:
+    first, second = await replaced(
+        agent,
+        "The ferry to Ulvik, run by Fjordline with the boats Alma and Siri, leaves at 9:30 from pier 4.",
+        "The ferry to Ulvik, run by Fjordline, leaves at 10:15 now.",
+    )
+    answer = await agent.recall("From which pier does the ferry to Ulvik leave?")
+    assert answer.found == [second]
+    ((line,),) = behind(answer)
+    assert "leaves at 9:30 from pier 4" in line
+    assert first in line
+
+
+@pytest.mark.parametrize("kind", VERSIONS)
+async def test_a_successor_that_says_it_anew_stands_alone(agent: Agent, kind: str) -> None:
+    old, new, query = VERSIONS[kind]
+    _, second = await replaced(agent, old, new)
+    answer = await agent.recall(query)
+    assert (answer.found, behind(answer)) == ([second], [[]])
+    assert not answer["results"][0]["weak"]
+
+
+async def test_what_is_retired_is_a_hit_of_its_own_where_that_is_asked_for(agent: Agent) -> None:
+    first, second = await replaced(agent, TENT, LEASE)
+    answer = await agent.recall("Where is the spare tent?", include_outdated=True)
+    assert (answer.found, behind(answer)) == ([second, first], [[], []])
+
+
+async def test_where_room_is_short_the_old_note_is_named_by_its_id(agent: Agent) -> None:
+    first, second = await replaced(agent, ROUTE, ROUTE_NOW)
+    texts = [(await agent.recall("Where does route 7 end?", budget=most)).text for most in (160, 400)]
+    assert ["ends at the harbour" in text for text in texts] == [False, True]
+    assert all(second in text and first in text for text in texts)
+
+
+async def test_whatever_the_room_the_old_note_that_alone_says_it_is_named(agent: Agent) -> None:
+    """What an id costs is up to its letters: a budget at which only some find room would lose the note by chance."""
+    first, second = await replaced(agent, ROUTE, ROUTE_NOW)
+    texts = [(await agent.recall("Where does route 7 end?", budget=most)).text for most in range(80, 320, 8)]
+    assert [text for text in texts if first not in text or second not in text] == []

@@ -6,17 +6,23 @@ In one era of the protocol: what is read from a question does not depend on it, 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from holdfast.model.when.questions import DaysAsked, words_of_days
 from served import ERAS, Agent, Answer, Clock, serving
 
 pytestmark = pytest.mark.anyio
 
 ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 
+SCREENS = (
+    "Colours are Leila's matter, she draws our screens since spring.",
+    "Screens are drawn by Tomasz, mornings only.",
+)
+SEATS = ("We pay 20 euros for seats of the tool.", "In September 2026 the cost of a seat was 24 euros.")
 IN_MARCH, LAST_WEEK, YESTERDAY, LONG_AGO = "2026-03-14", "2026-10-28", "2026-11-03", "2024-06-01"
 
 
@@ -467,6 +473,7 @@ async def test_a_question_that_names_something_is_no_such_question(agent: Agent)
 
 async def test_what_was_before_an_event_is_not_looked_for_by_the_words_of_the_event(agent: Agent) -> None:
     before = await crane(agent, "2026-01-10", "We deploy to Heroku by hand.")
+    agent.clock.forward(seconds=2)
     event = await crane(agent, "2026-03-01", "The move to Fly.io is done: deploy and hosting run there.", type="event")
     answer = await agent.recall("where did we deploy before the move to Fly.io")
     assert answer.found[0] == before
@@ -486,3 +493,62 @@ async def test_what_was_said_in_that_month_stays_before_what_was_said_earlier(ag
     await agent.remember("Anna said the budget is too small.", event_time="2026-03-16")
     then = (await agent.remember("Anna said the budget will be cut in half.", event_time="2026-05-18"))["id"]
     assert (await agent.recall("what was said by Anna about the budget in May?")).found[0] == then
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The crane starts at eight.", "when does the crane start in July?"),
+        ("We use the crane at the quay.", "which crane do we use in July?"),
+        ("The crane is in use until ten.", "Is the crane in use in July?"),
+        ("Das Bad öffnet um acht.", "wann öffnet das Bad im Juli?"),
+        ("La piscina abre a las ocho.", "¿cuándo abre la piscina en julio?"),
+    ],
+)
+async def test_what_holds_now_answers_a_question_of_the_next_july_without_a_word_of_other_times(
+    agent: Agent, text: str, query: str
+) -> None:
+    """In November last July is nearer than the next."""
+    note = str((await agent.remember(text))["id"])
+    answer = await agent.recall(query)
+    assert answer.found == [note]
+    assert "other times" not in said(answer)
+
+
+async def test_what_was_on_one_day_is_of_another_time_than_the_next_july(agent: Agent) -> None:
+    await crane(agent, IN_MARCH, "The crane starts late.")
+    assert "from other times" in said(await agent.recall("when does the crane start in July?"))
+
+
+async def test_what_was_said_last_july_is_asked_of_that_one(agent: Agent) -> None:
+    await agent.remember("The crane starts at eight.")
+    told = await agent.recall("what was said of the crane in July?")
+    assert 'Nothing that fits is from "in July"; these notes are from other times.' in said(told)
+
+
+async def test_a_time_is_asked_about_where_notes_have_its_words_in_every_language(agent: Agent) -> None:
+    """A week has some eighty words; that a memory knew more than 32 of them was an error."""
+    words = words_of_days(DaysAsked(ASKED.date(), ASKED.date() + timedelta(days=4), openly=True))
+    await agent.remember(f"On our calendar every word of a week is printed: {words}.")
+    dentist = (await agent.remember("The dentist expects me on 6 November."))["id"]
+    for query in ("What is on this week?", "Was steht diese Woche an?"):
+        answer = await agent.recall(query)
+        assert dentist in answer.found
+
+
+@pytest.mark.parametrize(
+    ("query", "earlier", "later", "is_earlier_first"),
+    [
+        ("who drew the screens in September?", *SCREENS, True),
+        ("what did a seat cost in September?", *SEATS, False),
+    ],
+)
+async def test_what_came_after_the_time_asked_about_stands_behind_what_may_have_held_then(
+    agent: Agent, query: str, earlier: str, later: str, *, is_earlier_first: bool
+) -> None:
+    """Also where it is not seen that the one tells the other anew; but for what speaks of that time."""
+    ids = [
+        (await agent.remember(text, event_time=day))["id"]
+        for day, text in (("2026-07-20", earlier), ("2026-10-20", later))
+    ]
+    assert (await agent.recall(query)).found[0] == ids[not is_earlier_first]

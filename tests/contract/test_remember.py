@@ -423,6 +423,11 @@ async def test_what_is_not_taken_over_is_told(
     assert agent.file_of(stored["id"]).read_bytes() == before
 
 
+async def test_a_tag_is_one_in_any_case_and_accent(agent: Agent) -> None:
+    stored = await agent.remember("Forty tonnes.", tags=["Café", "crane", "cafe", "CRANE"])
+    assert (await agent.node(stored["id"]))["tags"] == ["Café", "crane"]
+
+
 async def test_a_note_has_no_more_tags_than_it_may_have_however_often_it_is_stored(agent: Agent) -> None:
     first = await agent.remember("Forty tonnes.", tags=[f"a{number}" for number in range(30)])
     told = await agent.remember("Forty tonnes.", tags=[f"b{number}" for number in range(30)])
@@ -928,3 +933,46 @@ def test_the_clock_of_these_tests_moves() -> None:
     before = clock()
     clock.forward(minutes=11)
     assert (clock() - before).total_seconds() > 600
+
+
+# --- what is lost with a note that is replaced ----------------------------------------------------
+
+ROUTE = "Route 7 (driver Pavel, bus 31) leaves the depot at 5:40 and ends at the harbour."
+ROUTE_NOW = "Route 7 leaves the depot at 5:55 now."
+LOST = {
+    "a part": (ROUTE, ROUTE_NOW, 'says more than that, which replacing it loses: "driver Pavel … bus 31 … ends at'),
+    "everything": (
+        "The spare tent is in the blue box.",
+        "The lease of the boat ends in June.",
+        'seems to be of something else: "The spare tent is in the blue box."',
+    ),
+    "German": (
+        "Der Zahnarzt Brandt hat die Praxis in der Lindenallee 4, und nimmt Kassenpatienten.",
+        "Der Zahnarzt Brandt hat die Praxis jetzt in der Ulmenallee 9.",
+        'says more than that, which replacing it loses: "nimmt Kassenpatienten"',
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+async def test_what_a_note_says_that_its_successor_does_not_is_told_with_the_way_back(agent: Agent, kind: str) -> None:
+    old, new, said = LOST[kind]
+    first = (await agent.remember(old))["id"]
+    stored = await agent.remember(new, supersedes=[first])
+    (notice,) = [each for each in stored["notices"] if each.startswith(f"{first} {said}")]
+    call = f'mark_outdated(undo="{stored["change_id"]}")'
+    assert notice.endswith(call)
+    await agent.call("mark_outdated", undo=stored["change_id"])
+    assert not (await agent.node(first))["outdated"]
+
+
+async def test_the_same_is_told_where_the_successor_is_there_already(agent: Agent) -> None:
+    first, second = [(await agent.remember(text))["id"] for text in (ROUTE, ROUTE_NOW)]
+    again = await agent.remember(ROUTE_NOW, supersedes=[first])
+    assert again["id"] == second
+    assert [each for each in again["notices"] if each.startswith(f"{first} {LOST['a part'][2]}")]
+
+
+async def test_of_what_replaces_a_value_nothing_is_lost(agent: Agent) -> None:
+    first = (await agent.remember("The partner gateway has a limit of 100 requests."))["id"]
+    assert (await agent.remember("The limit of the gateway is now 300.", supersedes=[first]))["notices"] == []

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "server" / "holdfast"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 
 LONGEST_MODULE, SHORTEST_MODULE, LONGEST_FUNCTION = 599, 40, 60  # lines
-MOST_MODULES = 177
+MOST_MODULES = 179
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 # Modules of fewer lines, each with the word of why.

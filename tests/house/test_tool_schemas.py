@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from holdfast.adapters.openai import get_openai_tools
-from holdfast.cli.tools import OMI, ORMAH, listed, run_tools
+from holdfast.cli.verbs import OMI, ORMAH, listed, run_tools
 
 
 @pytest.fixture(scope="module")

@@ -52,8 +52,8 @@ def many(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 COMMON: dict[str, st.SearchStrategy[Any]] = {
     "at": texts, "by": texts, "source": texts, "seq": st.integers(1, 1 << 50),
     "done": many(texts), "void": many(texts), "settled": st.integers(0, 1 << 50), "undoes": some,
-    "unplaced": st.booleans(), "admin": some, "outcome": some, "change_id": some, "dry_run": st.booleans(),
-    "note": some, "guards": many(texts), "change": some, "files": many(files), "item": some,
+    "unplaced": st.booleans(), "same_text": st.booleans(), "admin": some, "outcome": some, "change_id": some,
+    "dry_run": st.booleans(), "note": some, "guards": many(texts), "change": some, "files": many(files), "item": some,
     "maintenance": st.none() | st.builds(Maintained, some), "judged": many(st.builds(Judged, *[texts] * 5)),
     "kept": some, "discarded": some, "forgotten": many(texts), "seen": many(marks), "accepted": many(marks),
     "more": st.dictionaries(st.sampled_from(["evidence", "edge", "space"]), st.integers() | texts, max_size=2),

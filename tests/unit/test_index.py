@@ -1168,3 +1168,11 @@ def test_long_notes_are_compared_in_bounded_memory() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 128 * 2**20
+
+
+def test_names_may_be_added_while_they_are_gone_through() -> None:
+    """As by another request, while one looks for a space that its question names."""
+    names = snapshot.NameTable(("harbour", "tollgate"))
+    for name in names:
+        names.number(f"{name} again")
+    assert len([*names]) == 4

@@ -33,13 +33,16 @@ from holdfast.model.maintenance import (
     as_read,
     composite,
     cosine,
+    is_in_another_language,
     majority_space,
     passage,
+    shared_words,
     told,
     weight_of,
     within_budget,
 )
 from holdfast.model.note import Note
+from holdfast.model.opposition import LONG
 from holdfast.model.records import judgement
 from holdfast.model.versions import ReadTogether
 from holdfast.store.records import read_record
@@ -53,9 +56,10 @@ def text(number: int, content: str = "The crane lifts forty tonnes.", **given: A
     return Text(note, f"hash {number}")
 
 
-def near(one: Text, likeness: float = 0.95, **given: Any) -> Near:
+def near(one: Text, likeness: float = 0.95, *, by_words: bool = False, **given: Any) -> Near:
     known = {"judged": frozenset[str](), "edges": frozenset[str](), "automatic": frozenset[str]()}
-    return Near(one, likeness, **known | {key: frozenset(value) for key, value in given.items()})
+    sets = known | {key: frozenset(value) for key, value in given.items()}
+    return Near(one, likeness, **sets, by_words=by_words)
 
 
 def kinds_of(seed: Text, *others: Near) -> list[str]:
@@ -355,3 +359,110 @@ async def test_a_batch_is_the_callers_own_and_open_in_every_process(tmp_path: Pa
             await judge(second, stranger, verdicts, batch.id)
         [outcome] = (await judge(second, CALLER, verdicts, batch.id)).outcomes
         assert outcome.status == "applied"
+
+
+KEY, KEPT = "Den Schlüssel zum Notenschrank hat Frau Wiesner.", "Der Schlüssel zum Notenschrank liegt jetzt bei Timo."
+OTHERS = ("Das Klavier wird im September gestimmt.", "Jan zieht im Sommer nach Bremen.", "Der Bass sucht vier Sänger.")
+
+
+def near_by_words(*contents: str) -> dict[int, dict[int, float]]:
+    """How much notes share, by their places."""
+    notes = [text(number, content).note for number, content in enumerate(contents)]
+    return {
+        int(note[4:]): {int(other[4:]): share for other, share in close.items()}
+        for note, close in shared_words(notes).items()
+    }
+
+
+def test_notes_in_another_language_are_near_by_words_that_name_something() -> None:
+    found = near_by_words(KEY, KEPT, *OTHERS, "The key to the cupboard is with Timo.")
+    assert {note: list(close) for note, close in found.items()} == {0: [1], 1: [0], 2: [], 3: [], 4: []}
+    assert found[0][1] == found[1][0]
+    assert near_by_words("The key is with Timo.", "The key is with Mrs Wiesner.") == {}
+
+
+def test_a_note_that_is_read_is_near_one_that_is_not_by_a_name_alone() -> None:
+    assert near_by_words("Quedlinburg fahren wir an.", "The trip goes to Quedlinburg.") == {
+        0: {1: pytest.approx(0.4, 0.1)}
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "Der Glühwein brachte am Dienstag im März 50 Euro ein.",
+            "Am Dienstag im März zahlen wir 50 Euro für die Miete.",
+        ),
+        ("Die Noten müssen jedes Jahr zurück.", "Die Bänke müssen jedes Jahr geölt werden."),
+        ("Il faut toujours deux litres chaque soir.", "Chez nous il faut toujours fermer deux portes."),
+    ],
+)
+def test_everyday_words_numbers_days_and_measures_bring_no_notes_near(one: str, other: str) -> None:
+    assert near_by_words(one, other) == {0: {}, 1: {}}
+
+
+def test_a_word_that_many_notes_have_brings_them_not_near() -> None:
+    hall = [
+        f"Im Gemeindesaal steht {what}." for what in ("Obst", "Holz", "Mehl", "Wein", "Salz", "Laub", "Heu", "Zinn")
+    ]
+    assert near_by_words(*hall[:2])[0]
+    assert not any(near_by_words(*hall).values())
+
+
+def test_of_a_long_note_in_another_language_each_sentence_counts_by_itself() -> None:
+    rooms = ("Keller", "Dachboden", "Hof", "Saal", "Foyer", "Garten", "Anbau", "Turm", "Archiv")
+    many = " ".join(f"Im {room} wird das {room}fenster jedes Jahr geputzt." for room in rooms)
+    assert len(many) > LONG
+    asked = "Keller, Hof, Turm und Archiv: Schlüssel fehlen."
+    [close] = near_by_words(f"{many} {KEY}", KEPT)[1].values()
+    [told_all_over] = near_by_words(f"{many} {KEY}", asked)[1].values()
+    assert told_all_over < 0.5 < close
+
+
+def test_another_space_is_out_of_reach_also_for_words() -> None:
+    notes = [text(1, KEY, space="choir").note, text(2, KEPT, space="farm").note, text(3, KEPT, space="global").note]
+    assert list(shared_words(notes)[notes[0].id]) == [notes[2].id]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_other"),
+    [
+        (KEY, True),
+        ("La machine à traire a été achetée d'occasion à Valence.", True),
+        ("El alquiler es de 820 euros.", True),
+        ("Zoë moved to Köln in May.", False),
+        ("Rösterei Kranz offers a decaf that nobody has asked for yet.", False),
+        ("Unit tests take four minutes on CI.", False),
+    ],
+)
+def test_which_notes_are_in_a_language_that_was_not_learned(content: str, *, is_other: bool) -> None:
+    assert is_in_another_language(content) is is_other
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness", "kind"),
+    [
+        (KEPT, 0.5, "conflicts"),  # it says so of itself
+        ("Den Schlüssel zum Notenschrank hat Frau Tönnies.", 0.5, "conflicts"),  # likely a version by its words
+        ("Frau Wiesner ist gegen Nüsse allergisch.", 0.5, "links"),  # names are no difference
+        ("Frau Wiesner hat den Schlüssel zum Notenschrank.", 0.9, "merges"),
+        (KEPT, 0.3, None),
+    ],
+)
+def test_what_is_near_by_words_is_of_the_kind_that_words_tell(content: str, likeness: float, kind: str | None) -> None:
+    found = all_candidates(text(1, KEY, title=""), [near(text(2, content, title=""), likeness, by_words=True)])
+    assert [item.kind for item in found] == ([kind] if kind else [])
+    assert all(item.seen is None for item in found), "it is not read together"
+
+
+def test_entries_of_a_series_are_not_offered_however_they_read_together() -> None:
+    one, other = (text(number, f"The meter in {month}: 2{number}2 kWh.") for number, month in ((1, "May"), (2, "June")))
+    pair = next(item for item in all_candidates(one, [near(other)]) if item.kind == "conflicts")
+    assert as_read(pair, ReadTogether(6.0, -6.0)) is None
+
+
+def test_entries_of_a_series_are_in_no_cluster() -> None:
+    months = ("May", "June", "July", "August")
+    one, *others = (text(number, f"The meter in {month}: 2{number}2 kWh.") for number, month in enumerate(months))
+    assert candidates("consolidations", one, [near(other) for other in others]) == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.model.note import Note
-from holdfast.model.opposition import LONG, compared, only_said_by, opposition, to_read
+from holdfast.model.opposition import LONG, compared, opposition, restated, to_read, told_anew_in_part
+from holdfast.model.parts import asks_for_the_rest, lost_with, only_said_by
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -97,9 +100,108 @@ def test_of_a_long_note_that_is_read_beside_another_what_is_likest_to_it() -> No
     assert to_read(noted(HEDGE), noted(short), 0.3) == (HEDGE, short, 0.3)
 
 
+@pytest.mark.parametrize(
+    ("newer", "is_long", "is_anew"),
+    [
+        ("The hedge by the pond is cut in autumn by Florian.", False, True),
+        ("The hedge by the pond is cut in autumn by Florian.", True, False),
+        ("The hedge is cut by Florian now.", True, True),
+    ],
+)
+def test_of_two_long_notes_a_sentence_is_told_anew_where_that_is_likelier(
+    newer: str, *, is_long: bool, is_anew: bool
+) -> None:
+    notes = [
+        replace(noted(text), id=f"mem_{day}", created=f"2026-11-0{day}T00:00:00Z")
+        for day, text in enumerate((MINUTES + HEDGE + REST, MINUTES * is_long + newer), 1)
+    ]
+    assert told_anew_in_part(notes, "who cuts the hedge?", ()) == [("mem_1", "mem_2")] * is_anew
+
+
 def test_what_is_read_beside_another_has_its_values_spelled_as_there() -> None:
     older, newer = "Practice begins at 19:30.", "Practice starts at half past seven in the evening."
     assert to_read(noted(older), noted(newer), 0.9) == (older, "Practice starts at 19:30.", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        ("Choir is in the school now, because the hall had become too cold.", "Choir is in the school now."),
+        (
+            "Choir is in the school now, so that Ida can come. It begins at 7.",
+            "Choir is in the school now. It begins at 7.",
+        ),
+        ("Choir is in the school now (see the mail of the parish).", "Choir is in the school now."),
+        ("Der Chor ist jetzt in der Schule, weil die Halle zu kalt war.", "Der Chor ist jetzt in der Schule."),
+        ("Choir is in the school now (20 minutes on foot).", "Choir is in the school now (20 minutes on foot)."),
+        ("Late because of snow.", "Late because of snow."),
+        ("The office is open daily (from 9 to 17).", "The office is open daily (from 9 to 17)."),
+        (
+            "Our rent, according to the new contract, is 900 euros.",
+            "Our rent, according to the new contract, is 900 euros.",
+        ),
+        ("The choir meets in the school, according to Ida, at 7.", "The choir meets in the school, at 7."),
+        ("Der Zug fährt jetzt laut Fahrplan um 8:10.", "Der Zug fährt jetzt laut Fahrplan um 8:10."),
+        ("Der Chor probt immer laut und lange.", "Der Chor probt immer laut und lange."),
+        (
+            "It is now shut on Sunday because of the Monday market.",
+            "It is now shut on Sunday because of the Monday market.",
+        ),
+    ],
+)
+def test_what_is_read_beside_another_is_without_reasons_and_sources(said: str, claim: str) -> None:
+    older = "Choir practice is in the parish hall."
+    assert to_read(noted(older), noted(said), 0.7) == (older, claim, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "clause", "names_former"),
+    [
+        (
+            "The service is owned by Meera.",
+            "Meera changed teams. The service is owned by Joaquin, who is in Lisbon.",
+            "The service is owned by Joaquin",
+            True,
+        ),
+        ("Logs go to Splunk.", "We gave up Splunk, logs go to Loki now and are kept.", "logs go to Loki now", True),
+        ("We heat with oil.", "The oil tank leaked, so we heat with wood, at last.", "we heat with wood", True),
+        ("Ida keeps the keys.", "Ida went to sea and Nora keeps the keys, ring twice.", "Nora keeps the keys", True),
+        (
+            "The bin is emptied on Monday.",
+            "A letter came today: the bin is emptied on Friday.",
+            "the bin is emptied on Friday",
+            False,
+        ),
+        ("The fee is 40 euros.", "Anna and Ben counted votes. The fee is 55 euros.", "The fee is 55 euros", False),
+        (
+            "Die Praxis leitet Dr. Moll.",
+            "Dr. Moll h\u00f6rt auf, die Praxis leitet Dr. Aksoy.",
+            "die Praxis leitet Dr Aksoy",
+            True,
+        ),
+        # what is said first is the matter: it is read as a whole
+        ("The fee is 40 euros.", "The fee is 55 euros, it was voted on.", "", False),
+        ("Button: 5 variants", "Button: 3 variants of it", "", False),
+        # of another thing, or of another occasion
+        ("Last orders are at ten.", "Bar next door: last orders are at eleven.", "", False),
+        ("The limit is 12 users.", "For the trial, the limit is 16 users.", "", False),
+        ("Docs lead: Alba.", "The docs lead meets translators monthly; Alba drew the logo.", "", False),
+        ("Fonts come from Linotype.", "Logos and fonts come from Adobe.", "", False),
+        ("The dentist is Dr. Moll.", "The dentist moved house, the dentist is Dr. Aksoy.", "", False),
+        ("At Lumbrera Wines I deal with In\u00e9s.", "At Lumbrera Oil I deal with In\u00e9s.", "", False),
+        ("The soup is spicy.", "We ate late, the soup is cold.", "", False),
+        ("It is 20 euros.", "We asked around, it is 30 euros.", "", False),
+        ("The finish is on Elm Square.", "Elm Square got a screen, they engrave medals near the finish.", "", False),
+        ("The lead is Ida.", "Per came by, who is the lead of sales.", "", False),
+        ("The door is red.", "The door sticks, the red paint is in the shed.", "", False),
+        ("The class has 20 pupils.", "We counted today, the class has a dog.", "", False),
+        ("The night nurse is Ida.", "We asked around, the day nurse is Ida.", "", False),
+    ],
+)
+def test_a_clause_that_states_anew_what_another_note_states_is_found_behind_what_is_said_first(
+    older: str, newer: str, clause: str, *, names_former: bool
+) -> None:
+    assert restated(older, newer) == ((clause, names_former) if clause else None)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +230,57 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
         ("Es gibt zwölf Boxen.", "Es gibt fünfzehn Boxen.", "value"),
         ("Backups run once a day.", "Backups run twice a day.", "value"),
         ("Hay doce cajas.", "Hay 12 cajas.", "none"),
+        ("La tienda cierra los lunes.", "La tienda cierra los martes.", "value"),
         ("The fee is 50 cents.", "The fee is 50 pence.", "none"),
     ],
 )
 def test_what_two_notes_say_differently_is_seen_however_it_is_written(one: str, other: str, difference: str) -> None:
     assert compared(noted(one), noted(other)).difference == difference
     assert compared(noted(other), noted(one)).difference == difference
+
+
+ROUTE = "Route 7 (driver Pavel, bus 31) leaves the depot at 5:40 and ends at the harbour."
+ROUTE_NOW = "Route 7 leaves the depot at 5:55 now."
+FERRY = "The ferry to Ulvik, run by Fjordline with the boats Alma and Siri, leaves at 9:30 from pier 4."
+FERRY_NOW = "The ferry to Ulvik, run by Fjordline, leaves at 10:15 now."
+RAUM = "Raum Erle hat 12 Plätze und einen Beamer an der Decke."
+RAUM_NOW = "Raum Erle wird jetzt per Mail gebucht."
+
+
+@pytest.mark.parametrize(
+    ("asked", "older", "newer", "rest"),
+    [
+        ("where does route 7 end?", ROUTE, ROUTE_NOW, True),
+        ("which bus does route 7 use?", ROUTE, ROUTE_NOW, True),
+        ("when does route 7 leave the depot?", ROUTE, ROUTE_NOW, False),
+        ("from which pier does the ferry leave?", FERRY, FERRY_NOW, True),
+        ("from which pier does the ferry leave?", FERRY, "The ferry to Ulvik, run by Fjordline, leaves from 5.", False),
+        ("when does the ferry leave?", FERRY, FERRY_NOW, False),
+        ("Hat Raum Erle einen Beamer?", RAUM, RAUM_NOW, True),
+        ("Wie wird Raum Erle gebucht?", RAUM, RAUM_NOW, False),
+        ("what does the berth cost?", "The berth costs 1,480 euros a year.", "Berth fee: 1,620 euros a year.", False),
+        ("which database does billing use?", "We use Postgres for billing.", "Billing moved to MySQL.", False),
+        ("who is my emergency contact?", "Emergency contact: Ruth, 555-0142.", "In an emergency call Daniel.", False),
+        ("where is the spare tent?", "The spare tent is in the blue box.", "The lease of the boat ends in June.", None),
+    ],
+)
+def test_what_a_newer_note_does_not_replace_is_asked_for(asked: str, older: str, newer: str, *, rest: bool) -> None:
+    assert asks_for_the_rest(asked, noted(older), noted(newer)) is rest
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "lost"),
+    [
+        (ROUTE, ROUTE_NOW, "driver Pavel \u2026 bus 31 \u2026 ends at the harbour"),
+        (FERRY, FERRY_NOW, "pier 4"),
+        (RAUM, RAUM_NOW, "Raum Erle hat 12 Plätze \u2026 einen Beamer an der Decke"),
+        ("The limit is 100 requests.", "The limit is now 300 requests.", ""),
+        ("The gate opens at 7, because the baker comes early.", "The gate opens at 8.", ""),
+        ("The user drinks coffee with milk and sugar.", "The user drinks coffee with oat milk now.", ""),
+        ("The pool opens at 7 and has a slide.", "The pool no longer exists.", ""),
+        ("배포는 매주 화요일에 합니다.", "배포 요일이 목요일로 변경되었습니다.", ""),
+        ("The spare tent is in the blue box.", "The lease of the boat ends in June.", None),
+    ],
+)
+def test_what_a_note_says_beside_what_is_replaced_is_lost_with_it(older: str, newer: str, lost: str | None) -> None:
+    assert lost_with(noted(older), noted(newer)) == lost

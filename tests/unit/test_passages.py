@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from holdfast.model.passages import first_sentence, passage
+from holdfast.model.passages import first_sentence, line_around, passage
 from holdfast.model.tokens import most_tokens
 from holdfast.model.words import query_terms
 
@@ -137,3 +137,36 @@ def test_what_a_note_begins_with_is_its_first_sentence_without_marks() -> None:
     assert first_sentence("Our vet is Dr. Okafor. Her surgery is in Mill Lane.", 20) == "Our vet is Dr. Okafor."
     assert first_sentence("St. Jude's has its sports day in June, e.g. the relay. Bring water.", 30).endswith("relay.")
     assert most_tokens(first_sentence("crane " * 5000, 20)) <= 20
+
+
+FERRY = "The ferry to Ulvik, run by Fjordline with the boats Alma, Siri and Thea, leaves every day at 9:30 from pier 4."
+FERRY_LINE = first_sentence(FERRY, 20)
+
+
+@pytest.mark.parametrize(
+    ("query", "known", "told"),
+    [
+        ("from which pier does the ferry leave?", "The ferry leaves at 10.", "from pier 4."),
+        ("when does it leave, from which pier?", "", "leaves every day at 9:30"),
+        ("who runs the ferry to Ulvik?", "", "The ferry to Ulvik, run by Fjordline"),
+        ("does it take cars?", "", "The ferry to Ulvik"),
+    ],
+)
+def test_a_line_of_a_text_is_cut_around_what_is_asked(query: str, known: str, told: str) -> None:
+    line = line_around(FERRY_LINE, FERRY, query_terms(query), 20, known)
+    assert told in line
+    assert most_tokens(line) <= 20
+
+
+def test_a_word_at_the_end_of_a_line_that_is_cut_tells_nothing_of_it() -> None:
+    text = "Dr. Brandt, whom Marte knows from school, has her surgery in Elm Street 4, third floor."
+    cut = text[: text.index("Elm")] + "\u2026"
+    assert "Elm Street 4" in line_around(
+        cut, text, query_terms("where is Dr. Brandt's surgery?"), 20, "Dr. Brandt is away."
+    )
+
+
+def test_a_line_that_has_what_is_asked_stays_as_it_is() -> None:
+    assert line_around("The limit is 100.", "The limit is 100.", query_terms("what is the limit?"), 20) == (
+        "The limit is 100."
+    )

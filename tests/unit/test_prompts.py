@@ -62,6 +62,10 @@ Hazme reír
 Mi aiuta molto, grazie.
 Andiamo avanti
 Muito gentil, obrigado
+you decide
+I leave it to you
+du entscheidest
+tu décides
 """.strip().splitlines()
 ORDERS = """
 fix the failing test
@@ -79,6 +83,9 @@ arregla la prueba que falla
 ASKING = """
 how do we run the tests?
 what did we decide?
+what did you decide?
+who decides on refunds?
+your choice of editor?
 what did we talk about?
 who am I?
 what do you know about me?

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.model import numbers, words
 from holdfast.model import statement as model
-from holdfast.model import words
-from holdfast.model.claims import say_the_same
+from holdfast.model.claims import claim, say_the_same
 from holdfast.model.identifiers import content_of
 from holdfast.model.statement import LONGEST, statement
 
@@ -33,6 +33,14 @@ def test_the_same_said_in_another_order_or_with_another_clock_is_the_same(one: s
     assert say_the_same(one, other) is same
 
 
+def test_a_word_with_signs_that_are_no_letters_is_one_word() -> None:
+    said = "पुल की सीमा अब बदली है"  # the bridge's limit has now changed
+    assert [term.text for term in claim(said).head] == ["पुल", "सीमा"]
+    assert [word.text for word in statement(said).words] == ["पुल", "सीमा"]
+    assert claim(said).changed
+    assert claim(said).words == set(said.split())
+
+
 LISTS = {
     "words that are left out of searches": (words.STOP_WORDS, words.folded_words),
     "open words": (words.OPEN_WORDS, words.folded_words),
@@ -40,15 +48,15 @@ LISTS = {
     "negations": (model.NEGATIONS, model._SAID.findall),
     "changes": (model.CHANGE_WORDS, model._SAID.findall),
     "axes": (model.AXIS_OF, model.TOKEN.findall),
-    "numbered": (model.NUMBERED, model.TOKEN.findall),
+    "numbered": (numbers.NUMBERED, model.TOKEN.findall),
     "generic": (model.GENERIC, model.TOKEN.findall),
     "verbs": (model.VERBS, model.TOKEN.findall),
     "copulas": (model.COPULAS, model.TOKEN.findall),
     "roles": (model.ROLES, model.TOKEN.findall),
     "happenings": (model.HAPPENINGS, model.TOKEN.findall),
-    "days": (model.DAYS, model.TOKEN.findall),
-    "numerals": (model.NUMERALS, model.TOKEN.findall),
-    "ordinals": (model.ORDINALS, model.TOKEN.findall),
+    "days": (numbers.DAYS, model.TOKEN.findall),
+    "numerals": (numbers.NUMERALS, model.TOKEN.findall),
+    "ordinals": (numbers.ORDINALS, model.TOKEN.findall),
 }
 
 

@@ -440,6 +440,30 @@ def test_a_text_names_a_day_that_is_asked_about_or_a_time_around_it_or_others(te
     assert (found and found.says) == says
 
 
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("The audit is in a week.", 11),
+        ("Trip to Graz in two weeks.", 18),
+        ("In zehn Tagen kommt der Schornsteinfeger.", 14),
+        ("Dans une semaine, on part à Lyon.", 11),
+        ("En una semana llega mi hermana.", 11),
+        ("Customers pay in ten days.", None),
+        ("The shed was built in a week.", None),
+        ("Das dauert in einer Woche nur einen Tag.", None),
+        ("The book can be read in two weeks.", None),
+        ("The lease ends in a month.", None),
+    ],
+)
+def test_a_text_that_says_in_a_week_names_the_day_a_week_from_when_it_was_told(text: str, day: int | None) -> None:
+    told = [
+        each
+        for each in range(1, 30)
+        if (found := says_when(text, ASKED.date(), _only(date(2026, 11, each)))) and found.says == "then"
+    ]
+    assert told == ([day] if day else [])
+
+
 @pytest.mark.parametrize("length", range(80))
 def test_a_date_that_follows_another_one_is_read_whole_at_any_distance(length: int) -> None:
     between = "the printer was moved to the other end of the long hall by two of us and stays "[:length].strip()
@@ -774,3 +798,177 @@ def test_a_long_query_costs_little(piece: str) -> None:
 )
 def test_what_is_yet_to_be_is_asked_of_the_month_that_comes(query: str, window: str) -> None:
     assert days(query) == window
+
+
+TODAY = datetime(2026, 6, 17, 10, 0, tzinfo=UTC)  # a Wednesday
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what is planned the week after next?", "2026-06-29..2026-07-05"),
+        ("what is planned the weekend after next?", "2026-07-04..2026-07-05"),
+        ("what is planned the month after next?", "2026-08-01..2026-08-31"),
+        ("what is planned the Friday after next?", "2026-06-26..2026-06-26"),
+        ("what did we do the month before last?", "2026-04-01..2026-04-30"),
+        ("was ist übernächste Woche geplant?", "2026-06-29..2026-07-05"),
+        ("was ist übernächstes Wochenende geplant?", "2026-07-04..2026-07-05"),
+        ("was haben wir vorletzten Monat gemacht?", "2026-04-01..2026-04-30"),
+        ("qu'est-ce qui est prévu la semaine d'après ?", "2026-06-22..2026-06-28"),
+        ("qu'avons-nous fait l'avant-dernière semaine ?", "2026-06-01..2026-06-07"),
+        ("qu'avons-nous fait l'été dernier ?", "2025-06-01..2025-08-31"),
+        ("¿qué hicimos el verano pasado?", "2025-06-01..2025-08-31"),
+        ("¿qué está previsto el viernes que viene?", "2026-06-19..2026-06-19"),
+        ("¿qué está previsto este fin de semana?", "2026-06-20..2026-06-21"),
+        ("¿qué hicimos antes de ayer?", "2026-06-15..2026-06-15"),
+    ],
+)
+def test_before_last_and_after_next_are_one_further(query: str, window: str) -> None:
+    assert days(query, TODAY) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what is planned in the first week of December?", "2026-12-01..2026-12-07"),
+        ("what did we do in the last week of May?", "2026-05-25..2026-05-31"),
+        ("what is planned in the first week of next month?", "2026-07-01..2026-07-07"),
+        ("what is planned on the last Friday of the month?", "2026-06-26..2026-06-26"),
+        ("what is due on the last Friday of December?", "2026-12-25..2026-12-25"),
+        ("what is planned during the last weekend of June?", "2026-06-27..2026-06-28"),
+        ("what did we do in the third quarter of 2025?", "2025-07-01..2025-09-30"),
+        ("was ist in der ersten Woche im Dezember geplant?", "2026-12-01..2026-12-07"),
+        ("was ist in der ersten Dezemberwoche geplant?", "2026-12-01..2026-12-07"),
+        ("was ist in der zweiten Julihälfte geplant?", "2026-07-16..2026-07-31"),
+        ("was war im ersten Halbjahr 2026?", "2026-01-01..2026-06-30"),
+        ("qu'avons-nous fait la dernière semaine de mai ?", "2026-05-25..2026-05-31"),
+        ("¿qué está previsto la primera semana de diciembre?", "2026-12-01..2026-12-07"),
+        ("what is planned next week on Tuesday?", "2026-06-23..2026-06-23"),
+        ("was ist nächste Woche Dienstag geplant?", "2026-06-23..2026-06-23"),
+        ("was ist Ende nächsten Monats geplant?", "2026-07-21..2026-07-31"),
+        ("¿qué está previsto a finales del mes que viene?", "2026-07-21..2026-07-31"),
+        ("qu'est-ce qui est prévu à la fin du mois ?", "2026-06-21..2026-06-30"),
+        ("what is planned on the second Tuesday in November?", "2026-11-10..2026-11-10"),
+        ("¿qué hicimos el último fin de semana de mayo?", "2026-05-30..2026-05-31"),
+    ],
+)
+def test_a_part_of_a_longer_time_is_that_part(query: str, window: str) -> None:
+    assert days(query, TODAY) == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what is planned a week from Friday?", "2026-06-26..2026-06-26"),
+        ("what is planned a week on Monday?", "2026-06-29..2026-06-29"),
+        ("what is planned two weeks from today?", "2026-07-01..2026-07-01"),
+        ("what is planned on Monday week?", "2026-06-29..2026-06-29"),
+        ("what is on on Thursday week?", "2026-06-25..2026-06-25"),
+        ("what is planned on Wednesday week?", "2026-07-01..2026-07-01"),
+        ("what is planned a fortnight on Monday?", "2026-07-06..2026-07-06"),
+        ("am Freitag in einer Woche?", "2026-06-26..2026-06-26"),
+        ("what is on in a week?", "2026-06-21..2026-06-27"),
+        ("was ist in einer Woche los?", "2026-06-21..2026-06-27"),
+        ("what did we do a week ago today?", "2026-06-10..2026-06-10"),
+        ("was ist heute in einer Woche geplant?", "2026-06-24..2026-06-24"),
+        ("what is planned in a fortnight?", "2026-06-28..2026-07-04"),
+        ("was haben wir vor vierzehn Tagen gemacht?", "2026-06-01..2026-06-05"),
+        ("what did we do half a year ago?", "2025-11-17..2026-01-16"),
+        ("¿qué está previsto en quince días?", "2026-06-30..2026-07-04"),
+        ("what did we do between Monday and Wednesday?", "2026-06-15..2026-06-17"),
+        ("¿qué hicimos entre el lunes y el miércoles?", "2026-06-15..2026-06-17"),
+        ("qu'est-ce qui est prévu d'ici vendredi ?", "2026-06-17..2026-06-19"),
+    ],
+)
+def test_a_distance_may_be_counted_from_a_named_day(query: str, window: str) -> None:
+    found = reading(query, TODAY)
+    ahead = looking_ahead(found) if found.kept else found
+    assert f"{ahead.days.first}..{ahead.days.last}" == window
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what did we do on the 3rd?", "2026-06-03..2026-06-03"),
+        ("what is planned on the 3rd?", "2026-07-03..2026-07-03"),
+        ("what is planned on the 20th?", "2026-06-20..2026-06-20"),
+        ("was ist am 20. geplant?", "2026-06-20..2026-06-20"),
+        ("qu'est-ce qui est prévu le 20 ?", "2026-06-20..2026-06-20"),
+        ("¿qué está previsto el día 20?", "2026-06-20..2026-06-20"),
+        ("what did we do since Easter?", "2026-04-03.."),
+        ("what is planned at Easter?", "2027-03-26..2027-03-29"),
+        ("what did we do last Christmas?", "2025-12-24..2025-12-26"),
+        ("was ist an Weihnachten geplant?", "2026-12-24..2026-12-26"),
+        ("what is due the week before Christmas?", "2026-12-17..2026-12-23"),
+        ("what is planned for the weekend before Christmas?", "2026-12-19..2026-12-20"),
+        ("was ist am Wochenende vor Weihnachten geplant?", "2026-12-19..2026-12-20"),
+        ("qu'est-ce qui est prévu le week-end avant Noël ?", "2026-12-19..2026-12-20"),
+        ("¿qué está previsto el fin de semana antes de Navidad?", "2026-12-19..2026-12-20"),
+        ("what did we do the weekend after Easter?", "2026-04-11..2026-04-12"),
+        ("what is planned on the Friday before Christmas?", "2026-12-18..2026-12-18"),
+        ("was ist am Dienstag nach Ostern geplant?", "2027-03-30..2027-03-30"),
+        ("qu'avons-nous fait depuis Pâques ?", "2026-04-03.."),
+        ("¿qué está previsto en Navidad?", "2026-12-24..2026-12-26"),
+        ("what is planned for winter?", "2026-12-01..2027-02-28"),
+    ],
+)
+def test_days_of_a_month_and_holidays_are_the_last_or_the_next_ones(query: str, window: str) -> None:
+    assert days(query, TODAY) == window
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "who works on the 3rd floor?",
+        "what did the 2nd attempt show?",
+        "where is the Christmas tree?",
+        "what was bought for the Easter brunch?",
+        "what does she earn for a weekend?",
+        "at last an answer came",
+        "los fines de semana",
+    ],
+)
+def test_floors_trees_and_habits_are_no_days(query: str) -> None:
+    assert read_time(query, TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "window"),
+    [
+        ("what is planned tomorrow evening?", "2026-06-18..2026-06-18"),
+        ("what is due on Friday morning?", "2026-06-19..2026-06-19"),
+        ("was ist am Freitag Abend geplant?", "2026-06-19..2026-06-19"),
+        ("¿qué está previsto mañana por la tarde?", "2026-06-18..2026-06-18"),
+        ("qu'avons-nous fait hier soir ?", "2026-06-16..2026-06-16"),
+    ],
+)
+def test_a_part_of_a_day_is_of_that_day(query: str, window: str) -> None:
+    assert days(query, TODAY) == window
+    words = reading(query, TODAY).words
+    assert words.split()[-1].strip("?") in ("evening", "morning", "Abend", "tarde", "soir")
+
+
+def test_the_day_before_an_event_is_counted_from_it() -> None:
+    found = reading("what did we do the day before the release?", TODAY)
+    assert (found.event, found.relation, found.apart) == ("the release", "before", (-1, -1))
+    assert reading("what happened in the week after the move?", TODAY).apart == (1, 7)
+    assert reading("what happened before the move?", TODAY).apart is None
+    assert read_time("how many days before the release do we freeze?", TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last", "says"),
+    [
+        ("The rehearsal is the week after next.", "2026-06-29", "2026-07-05", "then"),
+        ("Dentist on the 23rd.", "2026-06-22", "2026-06-28", "then"),
+        ("We go hiking at the weekend.", "2026-06-20", "2026-06-21", "then"),
+        ("Inventory is counted on the last Friday of December.", "2026-12-25", "2026-12-25", "then"),
+        ("Guests come over Easter.", "2027-03-22", "2027-03-28", "around"),
+        ("Die Abgabe ist in der ersten Dezemberwoche.", "2026-12-01", "2026-12-07", "then"),
+        ("La entrega es el viernes que viene.", "2026-06-19", "2026-06-19", "then"),
+        ("Acme pays within 30 days.", "2026-07-01", "2026-07-10", None),
+    ],
+)
+def test_a_note_names_its_days_in_the_same_words(text: str, first: str, last: str, says: str | None) -> None:
+    said = says_when(text, TODAY.date(), DaysAsked(date.fromisoformat(first), date.fromisoformat(last), openly=True))
+    assert (said.says if said else None) == says

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.claims import parts_that_differ, says_more
+from holdfast.engine.agent.matters import overtaken
+from holdfast.model.claims import claim, parts_that_differ, says_more
 from holdfast.model.versions import (
     FOLDED,
     ReadTogether,
+    are_entries,
     as_read,
+    evidence,
     likelihood,
     likelihood_together,
-    overtaken,
 )
 
 UNLIKELY = 0.16  # by their texts alone
@@ -33,10 +35,31 @@ def likely(older: str, newer: str) -> float:
         ("The release date is 12 January.", "The release slipped to 12 February."),
         ("School lunch costs 3.80 euros.", "School lunch was raised to 4.20 euros."),
         ("Staff meeting: Tuesdays at 13:30.", "Staff meeting moved to Thursdays at 15:00."),
+        ("La réunion est le 3 juin.", "La réunion est le 3 juillet."),
     ],
 )
 def test_what_has_moved_is_a_version_of_what_it_was(older: str, newer: str) -> None:
     assert likely(older, newer) >= FOLDED
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("juin", "juillet", False),
+        ("June", "July", False),
+        ("Okt", "October", True),
+        ("Sonnabend", "Sonntag", False),
+        ("Sonnabend", "samedi", True),
+        ("martes", "miércoles", False),
+        ("Tuesdays", "dienstags", True),
+    ],
+)
+def test_months_and_days_of_the_week_are_told_apart_by_their_whole_names(
+    one: str, other: str, *, is_same: bool
+) -> None:
+    mine, its = ([term.stem for term in claim(f"Yoga, {day}").head if term.kind == "value"] for day in (one, other))
+    assert len(mine) == len(its) == 1
+    assert (mine == its) is is_same
 
 
 @pytest.mark.parametrize(
@@ -79,6 +102,8 @@ def test_two_things_of_one_name_and_a_part_with_its_whole_are_no_versions(older:
         ("A jar of honey costs 8 euros.", "Honey costs 9 euros now."),
         ("Anna is head of sales.", "Anna is head of marketing now."),
         ("Standup is at 10 in the hall.", "Standup is at 11 in the hall."),
+        ("In tollgate the invoice costs 3 euros.", "In tollgate the invoice costs 4 euros."),
+        ("In May the rent is 800 euros.", "In May the rent is 850 euros."),
     ],
 )
 def test_what_is_said_anew_of_a_thing_or_of_what_it_has_is_a_version(older: str, newer: str) -> None:
@@ -97,7 +122,10 @@ def test_what_is_said_anew_of_a_thing_or_of_what_it_has_is_a_version(older: str,
         ("The user's brother lives in Zagreb.", "The user moved to Vienna."),
         ("The user speaks German.", "The user speaks Portuguese."),
         ("Anna's birthday is 3 May.", "Ben's birthday is 4 June."),
+        ("Fenja needs 12 units of insulin at night.", "Gustav injects 8 units of insulin in the evening."),
+        ("Otis the beagle gets 90 g of food.", "Frau Kolb takes 70 g of it."),
         ("The staging DB is on port 5432.", "The production DB is on port 5433."),
+        ("In tollgate the invoice is written in Rust.", "In tollgate the refund is written in Rust."),
     ],
 )
 def test_other_things_that_are_said_of_one_subject_or_of_its_siblings_are_no_versions(older: str, newer: str) -> None:
@@ -215,3 +243,58 @@ def test_a_plan_and_what_came_of_it_and_two_that_a_word_tells_apart_are_none_wha
     older: str, newer: str
 ) -> None:
     assert likelihood_together(older, newer, 0.9, ReadTogether(5.0, -1.0)) == 0.0
+
+
+SERIES = (
+    ("The meter in May: 212 kWh.", "The meter in June: 187 kWh."),
+    ("Revenue in March was 12,400 euros.", "Revenue in April was 13,100 euros."),
+    ("Blood pressure on 3 May: 128 over 82.", "Blood pressure on 10 May: 131 over 85."),
+    ("I paid the rent on 1 December.", "I paid the rent on 30 December."),
+    ("Die Miete ist am 1. Dezember bezahlt.", "Die Miete ist am 30. Dezember bezahlt."),
+    ("Holiday cover: Ivo, 4 to 10 January.", "Holiday cover: Jana, 11 to 17 January."),
+    ("Urlaubsvertretung: Ivo, 4. bis 10. Januar.", "Urlaubsvertretung: Jana, 11. bis 17. Januar."),
+    ("INC-311: the payment queue was stuck for 20 minutes.", "INC-314: the payment queue was stuck for 45 minutes."),
+)
+NO_SERIES = (
+    ("The deadline is 3 May.", "The deadline is 10 May."),
+    ("The meeting is in May.", "The meeting is in June."),
+    ("Ivo is on leave from 4 to 10 January.", "Ivo is on leave from 11 to 17 January."),
+    ("The festival is 4 to 10 January.", "The festival is 11 to 17 January."),
+    ("The next payment is due on 1 December.", "The next payment is due on 30 December."),
+    ("The contract ends in March and costs 12 euros.", "The contract ends in June and costs 14 euros."),
+    ("From 1 May the fee is 12 euros.", "From 1 June the fee is 14 euros."),
+    ("Fee from May 12 euros.", "Fee from June 14 euros."),
+    ("The fee in 2025: 40 euros.", "The fee in 2026: 45 euros."),
+    ("Fee in May: 12 euros.", "Fee in June: now 14 euros."),
+    ("Release v2.3 is deployed.", "Release v2.4 is deployed."),
+)
+
+
+@pytest.mark.parametrize(("older", "newer"), SERIES)
+def test_entries_of_a_series_are_no_versions_however_alike_they_read(older: str, newer: str) -> None:
+    assert are_entries(older, newer)
+    assert evidence(older, newer, 0.9).siblings
+    assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, -6.0)) == 0.0
+
+
+@pytest.mark.parametrize(("older", "newer"), NO_SERIES)
+def test_another_day_that_is_what_is_told_makes_no_entry_of_a_series(older: str, newer: str) -> None:
+    assert not are_entries(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_one_more"),
+    [
+        ("Edgar's supervisor is Dr. Stein.", "Edgar's second supervisor is Dr. Amsel.", True),
+        ("Die Betreuerin von Edgar ist Frau Stein.", "Die zweite Betreuerin von Edgar ist Frau Amsel.", True),
+        ("Edgar's second supervisor is Dr. Stein.", "Edgar's second supervisor is Dr. Amsel.", False),
+        ("Edgar's supervisor is Dr. Stein.", "Edgar has another supervisor now: Dr. Amsel.", False),
+        ("The office is on the first floor.", "The office is on the second floor, beside Dr. Amsel.", False),
+        ("There are two spare batteries.", "There is a second spare battery.", False),
+    ],
+)
+def test_a_second_one_with_a_name_of_its_own_is_no_version_whatever_is_read(
+    older: str, newer: str, *, is_one_more: bool
+) -> None:
+    likely = likelihood_together(older, newer, 0.8, ReadTogether(6.0, -6.0))
+    assert likely == 0.0 if is_one_more else likely > 0.2

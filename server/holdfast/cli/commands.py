@@ -31,12 +31,12 @@ _RUNS = {
     "stats": "verbs:run_stats",
     "ingest": "ingest:run_ingest",
     "ingest-session": "ingest:run_ingest_session",
-    "tools": "tools:run_tools",
+    "tools": "verbs:run_tools",
     "install": "install:run_install",
     "uninstall": "install:run_uninstall",
     "doctor": "doctor:run_doctor",
     "whisper": "install:run_whisper",
-    "view": "tools:run_view",
+    "view": "verbs:run_view",
     "store": "store:run_store",
 }
 

@@ -1,22 +1,28 @@
-"""The tools for people and scripts: a memory opened for one question, answers as a person reads them; a first run."""
+"""The tools for people and scripts: a memory opened for one question, answers as a person reads them; a first run.
+
+Also the tools' definitions for other frameworks, and the View in a browser.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
 
+from holdfast.adapters.openai import ORMAH, Definition, listed, openai_form
 from holdfast.app import build_memory, place, reach_database
 from holdfast.cli.terminal import DONE, NOTHING, Screen, as_json, clean, out
 from holdfast.engine.admin.undo import TakeBack, take_back
@@ -28,7 +34,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.runtime import Memory
 from holdfast.errors import HoldfastError, InvalidArgumentError, StorageError
 from holdfast.model.words import counted
-from holdfast.running import configure_logs, warn_of_unknown
+from holdfast.running import configure_logs, serve_view, warn_of_unknown
 from holdfast.settings import PREFIX, Settings, load_settings, quieten_framework
 from holdfast.tools import render
 
@@ -307,6 +313,47 @@ def _tell(options: argparse.Namespace, shape: Shape, shown: Callable[[Screen, Sh
         screen.say(as_json(shape))
     else:
         shown(screen, shape)
+    return DONE
+
+
+OMI: Final = ("memory_recall", "memory_store", "belief_update", "now_read", "now_update", "integrity_check")
+FAMILIES: Final[Mapping[str, Sequence[str]]] = {"both": (*ORMAH, *OMI), "ormah": ORMAH, "omi": OMI}
+ADMIN: Final = "admin_"  # how the names of the tools begin that only a server with --admin has
+
+
+def run_tools(options: argparse.Namespace) -> int:
+    """Print the tools' definitions as a JSON list."""
+    tools = listed()
+    family = FAMILIES.get(options.family, sorted(tools))
+    names = [name for name in family if options.admin or not name.startswith(ADMIN)]
+    out().say(as_json([_formed(tools[name], options.format) for name in names if name in tools]))
+    return DONE
+
+
+def _formed(tool: Definition, form: str) -> Definition:
+    match form:
+        case "openai":
+            return openai_form(tool)
+        case "anthropic":
+            return {"name": tool["name"], "description": tool["description"], "input_schema": tool["inputSchema"]}
+        case _:
+            return tool
+
+
+HOST: Final = "127.0.0.1"
+
+
+def run_view(options: argparse.Namespace) -> int:
+    """Serve the View on this machine until Ctrl-C, and open it in the browser unless asked not to."""
+    settings = replace(settings_here(), view="always")
+
+    def listening(port: int, key: str) -> None:
+        address = f"http://{HOST}:{port}/#{key}"
+        out().say(f"{address}\nThe View is at this address, for you alone; Ctrl-C ends it.")
+        if options.browser:
+            webbrowser.open(address)
+
+    serve_view(settings, options.port, secrets.token_urlsafe(32), admin=options.admin, listening=listening)
     return DONE
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@functools.lru_cache(4096)  # the words of questions come again
 def is_ordinary(word: str) -> bool:
     """Whether a word in lower case is an ordinary one; plain numbers are.
 
@@ -32,6 +33,7 @@ def is_ordinary(word: str) -> bool:
     return word.isdecimal() or word in _whole_words()
 
 
+@functools.lru_cache(4096)  # as above
 def is_common(word: str) -> bool:
     """Whether a word in lower case is one of the most used: "plan" and "server" are, "ladder" and "dentist" are not.
 

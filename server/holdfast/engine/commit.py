@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.engine.encoding import Encoded
+from holdfast.engine.encoding import Encoded, identity
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import (
     AmbiguousIdError,
@@ -22,9 +22,22 @@ from holdfast.errors import (
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import MadeVectors, NoteRow, Update
 from holdfast.index.rows import FileRow, IndexedNote
-from holdfast.model.note import SELF_ID, Note, end_of, id_range, is_note_id, read_instant, space_name, title_of
+from holdfast.model.maintenance import cosine
+from holdfast.model.note import (
+    SELF_ID,
+    Note,
+    end_of,
+    id_range,
+    is_note_id,
+    read_instant,
+    space_name,
+    tags_once,
+    title_of,
+)
+from holdfast.model.parts import lost_with
 from holdfast.model.records import JournalRecord, marks_of
-from holdfast.model.versions import MADE_OF
+from holdfast.model.tokens import beginning
+from holdfast.model.versions import FAR, MADE_OF
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 LARGEST_CONTENT = 256 * 1024
@@ -32,6 +45,7 @@ LARGEST_QUERY = 64 * 1024
 LONGEST_LINE = 500
 MOST_TAGS, LONGEST_TAG = 32, 64
 MOST_IDS = 50
+QUOTED_TOKENS = 40  # tokens of a title in a notice
 SELF_TITLE = "Self"
 SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
 
@@ -76,7 +90,7 @@ class TextGate:
         return None if named is None else space("space", named)
 
     def tags(self, values: Iterable[str]) -> tuple[str, ...]:
-        tags = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
+        tags = tags_once(" ".join(value.split()) for value in values if value.strip())
         if len(tags) > MOST_TAGS or any(len(tag) > LONGEST_TAG for tag in tags):
             raise LimitExceededError(f"tags takes at most {MOST_TAGS} tags of at most {LONGEST_TAG} characters.")
         return tuple(self.line("tags", tag) or "" for tag in tags)
@@ -349,3 +363,25 @@ async def still_told(ports: Ports, ids: Collection[str], successor: str | None =
         for link in links
         if (whole := wholes.get(link.source)) is not None and whole.note.is_current(ports.now)
     ]
+
+
+async def lost_notices(ports: Ports, old: Sequence[Note], successor: Note, change_id: str) -> list[str]:
+    """What notes that gave way say and their successor does not, each in its own words, with the way back."""
+    undo = f'undo: mark_outdated(undo="{change_id}")'
+    lost = [(note, lost_with(note, successor)) for note in old]
+    strange = await _strange_to(ports, successor, [note for note, text in lost if text is None])
+    quoted = ((note.id, beginning(note.title, QUOTED_TOKENS)) for note in strange)
+    seems = [f'{end} seems to be of something else: "{title}". Where it still holds, {undo}' for end, title in quoted]
+    more = "says more than that, which replacing it loses"
+    rest = f"Where it still holds, remember it too, or {undo}"
+    return [*seems, *(f'{note.id} {more}: "{text}". {rest}' for note, text in lost if text)]
+
+
+async def _strange_to(ports: Ports, successor: Note, notes: Sequence[Note]) -> list[Note]:
+    """Those of notes that share no word with their successor which are no nearer to it by meaning, as far as known."""
+    key = made_with.key if (made_with := identity(ports.encoder)) is not None else None
+    ids = [successor.id, *(note.id for note in notes)]
+    vectors = await ports.index.read(lambda view: view.first_vectors(key, ids)) if key and notes else {}
+    new = vectors.get(successor.id)
+    near = {note.id for note in notes if new and (old := vectors.get(note.id)) and cosine(old, new) >= FAR}
+    return [note for note in notes if note.id not in near]

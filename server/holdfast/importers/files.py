@@ -155,13 +155,13 @@ def _shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def read_document(disk: FileSystem, path: Path, most: int = LARGEST_FILE) -> Document:
-    """A markdown file of at most so many bytes with its frontmatter.
+def read_document(disk: FileSystem, path: Path) -> Document:
+    """A markdown file with its frontmatter.
 
     Raises:
         BrokenError: it cannot be read as one.
     """
-    return parsed(read_bytes(disk, path, most))
+    return parsed(read_bytes(disk, path, LARGEST_FILE))
 
 
 def parsed(data: bytes) -> Document:

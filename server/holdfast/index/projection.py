@@ -187,7 +187,7 @@ def _file_values(row: FileRow) -> tuple[object, ...]:
     return row.path, row.mark, row.touched_ns, row.size, row.note, row.problem, row.has_id
 
 
-def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int, *, is_born: bool = False) -> None:
+def put_vectors(connection: sqlite3.Connection, made: MadeVectors, change_seq: int, *, is_born: bool) -> None:
     """Keep a note's vectors, unless its text has changed since they were made.
 
     Where its text had none, it is to be read together with those near it; but not where it `is_born` with them: whoever

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from holdfast.index.current import CURRENT, NOT_RETIRED, current
 from holdfast.index.projection import HistoryRow
 from holdfast.index.rows import meant
+from holdfast.model.intent import Form, openings
 from holdfast.model.lifecycle import FIRST_CONFIDENCE
 from holdfast.model.note import SELF_ID, id_range
 
@@ -66,6 +67,18 @@ def personal(connection: sqlite3.Connection, now: str, most: int) -> list[str]:
         f"SELECT id FROM notes WHERE ({of_the_user}) AND id <> '{SELF_ID}' AND {CURRENT} "  # noqa: S608 - own clauses
         "ORDER BY about_self DESC, type <> 'preference', tier <> 'core', happened DESC, id DESC LIMIT :most",
         {"now": now, "most": most, "telling": _TELLS_OF_THE_USER},
+    )
+    return [note_id for (note_id,) in rows]
+
+
+def beginning(connection: sqlite3.Connection, form: Form, now: str, most: int) -> list[str]:
+    """Ids of current notes that may be of a form by how they begin, what happened last first."""
+    first, within = openings(form)
+    asked = " OR ".join((*(f'^"{phrase}"' for phrase in first), *(f'"{phrase}"' for phrase in within)))
+    rows = connection.execute(
+        f"SELECT id FROM notes WHERE rowid IN (SELECT rowid FROM texts WHERE texts MATCH :asked) AND {CURRENT} "  # noqa: S608 - own clause
+        "ORDER BY happened DESC, id DESC LIMIT :most",
+        {"now": now, "most": most, "asked": f"{{title body}} : ({asked})"},
     )
     return [note_id for (note_id,) in rows]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -538,3 +538,19 @@ def unread(connection: sqlite3.Connection) -> str | None:
         (_LAST,),
     ).fetchone()
     return None if row is None else str(row[0])
+
+
+def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> dict[frozenset[str], float]:
+    """How likely two notes are versions of one fact, of those that were read together and have not changed since."""
+    return {
+        frozenset((link.source, link.target)): 0.0 if link.reason == APART else link.weight
+        for link in links
+        if link.reason in (ANEW, MAYBE, APART)
+        and _is_as_it_was(notes.get(link.source), link.made)
+        and _is_as_it_was(notes.get(link.target), link.made)
+    }
+
+
+def _is_as_it_was(item: IndexedNote | None, then: str) -> bool:
+    """Whether a note is there and has not changed since."""
+    return item is not None and item.note.updated <= then

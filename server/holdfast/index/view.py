@@ -115,6 +115,7 @@ class IndexView:
     change_number = _asked(change_number)
     listed = _asked(queries.listed)
     personal = _asked(queries.personal)
+    beginning = _asked(queries.beginning)
     completing = _asked(queries.completing)
     spaces = _asked(queries.spaces)
     latest_changes = _asked(queries.latest_changes)

@@ -12,9 +12,12 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Literal
 
+from holdfast.model.numbers import MONTHS, NUMBERED, NUMERALS, ORDINALS, SHORT_MONTHS, WEEKDAYS
 from holdfast.model.statement import (
+    ARTICLES,
     AXIS_OF,
     CHANGE_PARTS,
     CHANGE_WORDS,
@@ -23,22 +26,22 @@ from holdfast.model.statement import (
     GENERIC_STEMS,
     LONGEST,
     MINE,
-    NUMBERED,
-    NUMERALS,
-    ORDINALS,
     ROLES,
+    TITLED,
     TOKEN,
+    UNITS,
     UNSPACED,
     VERBS,
     Statement,
     end_of_subject,
+    named_first,
     sentences,
     statement,
     stem,
     unpointed,
 )
 from holdfast.model.values import spelled_as
-from holdfast.model.words import FRAME_WORDS, STOP_WORDS, folded
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded
 
 # What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
 _ABOUT = """
@@ -150,6 +153,9 @@ _OF_ANY = """
 """
 _OF = frozenset("of von vom des de du del della do da".split())  # noqa: SIM905 - as above
 _NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nueva novo nova nieuwe".split())  # noqa: SIM905 - as above
+_RELATIVE = frozenset(  # which one is meant changes with time
+    map(stem, "last latest next previous recent current usual actual old former letzte nachste alte aktuelle".split())  # noqa: SIM905
+) | frozenset(map(stem, _NEWNESS))
 _CHANGING = re.compile(
     r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
     r"|gave up|given up|nicht mehr|take over|taken over|went up|from \w+ on)\b"
@@ -165,33 +171,16 @@ _LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanati
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
 
-MONTHS = frozenset(
-    """january february march april may june july august september october november december januar februar marz april
-    mai juni juli august oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre novembre
-    decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre jan feb mar apr
-    jun jul aug sep sept oct nov dec""".split()  # noqa: SIM905 - as above
-)
-_WEEKDAYS = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag
-    sonntag sonnabend lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miercoles jueves viernes sabado
-    domingo""".split()  # noqa: SIM905 - as above
-)
-_UNITS = (
-    """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
-    sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
-    jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semana semanas mes meses ano anos night
-    nights""",
-    "euro euros eur dollar dollars usd pound pounds gbp chf francs \u20ac $ \u00a3 cents cent pence",
-    "kb mb gb tb kib mib gib bytes byte",
-    "% percent prozent pourcent",
-    "am pm uhr h o'clock",
-    "km m cm mm metres meters miles",
-    "kg g mg mcg grams tons iu nm lb",
-    "degrees \u00b0c grad grados",
-    "litre litres liter l ml litros",
-    "people members pupils replicas workers",
-)
-_UNIT_OF = {word: f"amount {place}" for place, words in enumerate(_UNITS) for word in words.split()}
+_MONTHS = MONTHS | SHORT_MONTHS
+_MORE_UNITS = (  # of each of `holdfast.model.statement.UNITS`, and more of them
+    "semana night nights", "cents cent pence", "", "", "h", "", "mcg iu nm lb", "grados",
+    "litre litres liter l ml litros", "people members pupils replicas workers",
+)  # fmt: skip
+_UNIT_OF = {
+    word: f"amount {place}"
+    for place, both in enumerate(zip_longest(UNITS, _MORE_UNITS, fillvalue=""))
+    for word in " ".join(both).split()
+}
 _CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as above
 _JOINING = frozenset(
     """at on in to by with from for of until since after before as around about under over only per down up than im am
@@ -199,7 +188,7 @@ _JOINING = frozenset(
     hasta que""".split()  # noqa: SIM905 - as above
 )
 _GERMAN = re.compile(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
-_TITLED = frozenset("frau herr dr prof familie tante oma opa".split())  # noqa: SIM905 - as above
+_SAID = re.compile(rf"[\w{SIGNS}]+")
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
 _AMOUNT = re.compile(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -218,6 +207,9 @@ _PARTS = re.compile(
 _MARKS = ".,:;!?()[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2019"
 _VERBS = frozenset(map(stem, VERBS | GENERIC))
 _VERB_ENDINGS = ("s", "t", "en", "ed")
+_NO_NAMES = STOP_WORDS.union(
+    FRAME_WORDS, VERBS, _SILENT, WEEKDAYS, MONTHS, _ABOUT_OF, _OF_ANY.split(), ARTICLES, {"user"}
+)
 
 Kind = Literal["word", "name", "value"]
 
@@ -248,9 +240,10 @@ class Claim:
 
     `words` are all words of the head, folded; `stems` those of the note's first sentences. `changed` tells that
     something is no longer as it was, `renewed` of what it says that it is new, `ended` that something has only ceased;
-    `mine` that it is of the one who speaks. `prefixes` are its words by their first letters; `axes` those that tell
-    siblings apart; `ends` are the verbs by which the state that it tells of is said to have changed. Of "the saddle of
-    Stella" `part` is the stem of the thing, `wholes` are those of whose it is.
+    `mine` that it is of the one who speaks; `named` is the stem of the name that it begins with, as
+    far as its form tells; `which` tells of a subject of two words which of its like it is. `prefixes` are its words by
+    their first letters; `axes` those that tell siblings apart; `ends` are the verbs by which the state that it tells of
+    is said to have changed. Of "the saddle of Stella" `part` is the stem of the thing, `wholes` those of whose it is.
     """
 
     head: tuple[Term, ...]
@@ -266,6 +259,8 @@ class Claim:
     renewed: frozenset[str]
     ended: bool
     mine: bool
+    named: str
+    which: tuple[str, str] | None
     spaced: bool
     part: str
     wholes: frozenset[str]
@@ -302,7 +297,7 @@ def _claim(content: str) -> Claim:
     terms = tuple(
         _terms([token for token, _ in spans], sum(at < cut for _, at in spans), german=bool(_GERMAN.search(head)))
     )
-    words = frozenset(re.findall(r"\w+", folded(head[:cut])))
+    words = frozenset(_SAID.findall(folded(head[:cut])))
     first = tuple(term for term in terms if not term.aside)
     prefixes: dict[str, tuple[str, ...]] = {}
     for term in terms:
@@ -335,10 +330,18 @@ def _claim(content: str) -> Claim:
         renewed=frozenset(stem(plain[place + 1]) for place in new if place + 1 < len(plain)),
         ended=_ENDED.search(folded(head[:cut])) is not None,
         mine=not words.isdisjoint(MINE),
+        named=named_first([token for token, _ in spans[:4]], plain, _NO_NAMES),
+        which=_which_of_what(first),
         spaced=UNSPACED.search(head) is None,
         part=part,
         wholes=wholes,
     )
+
+
+def _which_of_what(head: tuple[Term, ...]) -> tuple[str, str] | None:
+    """Of "the orders database" the stems of which it is and of the thing, where the subject has just these two."""
+    about = [term.stem for term in head if term.subject and term.kind != "value" and term.text not in ARTICLES]
+    return (about[0], about[1]) if len(about) == 2 and about[0] not in _RELATIVE else None  # noqa: PLR2004 - as said
 
 
 def _of_what(tokens: list[str], end: int) -> tuple[str, frozenset[str]]:
@@ -407,15 +410,15 @@ def _is_name(token: str, place: int, plain: list[str], *, german: bool) -> bool:
     """Whether it is spelt as a name; German nouns are, so there a title must stand before."""
     if any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and token.endswith(("'s", "\u2019s"))):
         return True
-    return token[:1].isupper() and place > 0 and (not german or plain[place - 1] in _TITLED)
+    return token[:1].isupper() and place > 0 and (not german or plain[place - 1] in TITLED)
 
 
 def _value(text: str, sort: str) -> str:
     """What is compared of a value."""
     if sort == "weekday":
-        return text[:4]
-    if sort == "date" and text in MONTHS:
-        return text[:3]
+        return f"weekday {WEEKDAYS[text if text in WEEKDAYS else text.removesuffix('s')]}"
+    if sort == "date" and text in _MONTHS:
+        return f"month {_MONTHS[text]}"
     return NUMERALS.get(text, text.replace(",", ".")).rstrip("%") if sort != "code" else text
 
 
@@ -423,9 +426,9 @@ def _sort(token: str, text: str, place: int, plain: list[str]) -> str:
     """What a value can be exchanged for; empty for what is none."""
     before = plain[place - 1] if place else ""
     after = plain[place + 1] if place + 1 < len(plain) else ""
-    if text.removesuffix("s") in _WEEKDAYS or text in _WEEKDAYS:
+    if text in WEEKDAYS or text.removesuffix("s") in WEEKDAYS:
         return "weekday"
-    if text in MONTHS and token[:1].isupper() | (text not in {"may", "mar", "mars", "mai", "jan"}):
+    if text in _MONTHS and token[:1].isupper() | (text not in {"may", "mar", "mars", "mai", "jan"}):
         return "date"
     if text in ORDINALS:
         return "ordinal"
@@ -441,9 +444,9 @@ def _sort_of_number(text: str, before: str, after: str, next_one: list[str]) -> 
     if ":" in text or after in _CLOCK_WORDS or before == "las":
         return "clock"
     if (
-        after in MONTHS
-        or before in MONTHS
-        or (after == "de" and not MONTHS.isdisjoint(next_one))
+        after in _MONTHS
+        or before in _MONTHS
+        or (after == "de" and not _MONTHS.keys().isdisjoint(next_one))
         or _YEAR.fullmatch(text)
     ):
         return "date"

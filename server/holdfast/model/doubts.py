@@ -25,13 +25,18 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
+    COUNTED,
     GERMAN,
     OFTEN,
     TIMES,
     UNITS,
     Apart,
     NamedThing,
+    exchanged,
+    kinds_asked,
     named_things,
+    numbered_in,
+    says_the_rest,
     shows_another_language,
     things_apart,
     which_of,
@@ -55,7 +60,7 @@ _MOST_PLACES: Final = 6
 Sort = Literal["price", "number", "figure", "frequency", "duration", "time"]
 # Of the odds are left where a note has nothing of the sort; forms that are hard to overlook in a text count more.
 LACKING: Final[Mapping[Sort, float]] = {
-    "price": 0.06, "number": 0.06, "figure": 0.15, "frequency": 0.06, "duration": 0.06, "time": 0.1
+    "price": 0.06, "number": 0.06, "figure": 0.1, "frequency": 0.06, "duration": 0.06, "time": 0.1
 }  # fmt: skip
 
 _BEGIN = r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?"
@@ -107,26 +112,8 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-_NUMBERS = frozenset(
-    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty several thirty forty fifty sixty hundred
-    seventy eighty ninety thousand million dozen half third double once twice single pair couple zero none free
-    ein eine zwei drei vier funf sechs sieben acht neun zehn zwolf zwanzig hundert tausend halb doppelt keine kostenlos
-    un une deux trois quatre cinq six sept huit neuf dix douze vingt cent mille demi gratuit
-    trente quarante cinquante soixante onze treize quatorze quinze seize aucun aucune
-    uno una dos tres cuatro cinco seis siete ocho nueve diez doce veinte cien mil medio gratis
-    once trece catorce quince treinta cuarenta cincuenta sesenta setenta ochenta noventa ningun ninguna
-    due tre quattro cinque sei sette otto nove dieci undici dodici cento mille mezzo nessun nessuna
-    dois duas quatro sete oito dez onze doze treze catorze quinze vinte trinta cem meio nenhum nenhuma
-    elf dreizehn dreissig beide both score dozens""".split()  # noqa: SIM905
-)
-_SUMS = frozenset(
-    """ten eleven twelve fifteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million free
-    unlimited nothing fiver tenner zwanzig hundert tausend kostenlos vingt cent mille gratuit gratis veinte cien mil
-    venti trenta cento mille vinte trinta cem""".split()  # noqa: SIM905
-)
 _SPELT: Final = (  # also in one word with others: "sixty-one", "vierunddreissig", "trentaquattro"
-    rf"(?:{any_of(_NUMBERS)}|\w+(?:teen|zehn|dreissig)|\w*(?:zwan|vier|funf|sech|sieb|acht|neun)zig|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-\w+"
+    r"(?:{cardinal}|\w+(?:teen|zehn|dreissig)|\w*(?:zwan|vier|funf|sech|sieb|acht|neun)zig|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-\w+"
     r"|(?:vingt|trente|quarante|cinquante|soixante|quatre)-\w+|veinti\w+|venti\w*"
     r"|(?:tren|quaran|cinquan|sessan|settan|ottan|novan)ta\w*|(?:quaren|cinquen|sessen|seten|oiten|noven)ta)"
 )
@@ -150,14 +137,27 @@ _CAPITAL_MONTH = re.compile(
 _ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
 _UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where no capital says that they are months
 _YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
-_COUNTED = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
 _YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
 _WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
-_LASTS = re.compile(
-    rf"(?:\d|\b(?:{any_of(_NUMBERS)}|few|several|whole|all))[ -]?(?:\w+[ -])?"
-    rf"(?:{any_of(UNITS)}|seconds?|ms|s|min|h)\b|\b(?:for|lasts?|takes?|within) an? (?:{any_of(UNITS)})\b"
-    rf"|\b(?:part|most|half|rest|all) (?:of )?(?:an? |the )?(?:{any_of(UNITS)})\b|\bovernight\b"
+_LASTS: Final = (
+    r"\b(?:{cardinal}|few|several|whole|all)[ -]?(?:\w+[ -])?(?:{span}|{passing})\b"
+    r"|\b(?:for|lasts?|takes?|within) an? (?:{span}|{passing})\b"
+    r"|\b(?:part|most|half|rest|all) (?:of )?(?:an? |the )?(?:{span}|{passing})\b|\bovernight\b"
     r"|\bquarter of an hour\b|\bviertelstunde\b|\bquart d.heure\b"
+    r"|\d[\d.,+]*[ -]?(?:\w+[ -])?(?:{span}|{passing}|{length})\b|[=:] ?\d|\d ?[-\u2013] ?\d"  # or a length
+)
+_MEASURE: Final = r"\d+(?:[.,]\d+)* ?(?!(?:euros?|eur|dollars?|usd|pounds|chf)\b)[a-z]{2,}"  # 16 characters, 37 people
+_NTH: Final = r"\bon the (?:first|second|third|fourth|last|\w+th|\d+(?:st|nd|rd|th))\b"
+# "How long has it been?" is answered by a date as well.
+_SO_FAR: Final = re.compile(r"\b(?:has|have|had|ago|did|was|were|ha(?:t|ben)|ist|a ete|ha|han|estuvo)\b")
+# Quantities that are no number of things; things counted, which may be those of the question by another name;
+# questions that count in quantities; and what comes by the month, which is no time.
+_AMOUNT: Final = r"[\u20ac$\u00a3] ?\d[\d.,]*|\d[\d.,]*[- ]?(?:[%\u20ac$\u00a3\u00b0]|(?:{amount}|{span}|{passing})\b)"
+_COUNTS: Final = r"(?:\d|\b{numeral}) (?:[a-z-]+ )?[a-z]{2,}s\b"
+_IN_AMOUNTS: Final = r"\b(?:how many|wie viele|combien d.|[cq]uant[aeio]s?) ?(?:\w+ )?(?:{amount}|{span}|{passing})\b"
+_RATE: Final = (
+    r"(?<!\bin )(?<!within )(?<!once )(?<!twice )(?<!times )(?<!half )(?<!for )(?<!about )"
+    r"(?:\b(?:an?|per|pro) |/ ?)(?:{span}|hour|second)\b(?! (?:ago|later|before|after|earlier|early|from|in|on)\b)"
 )
 _NO_DATE = (  # digits with one of these are none of a date
     r"(?! ?(?:%|[\u20ac$\u00a3]|(?:iu|ie|m?[gl]|kg|k?m|[cm]m|k?wh?|m?ah|hz|[kmgt]b|rpm|eur|euros?|usd|dollars|chf"
@@ -199,42 +199,12 @@ class Attribute(NamedTuple):
 
 
 _TABLE: Final = Path(__file__).with_name("attributes.txt")
-# Kinds of numbers by what they are called, each line one; German ones as they begin a compound.
-_KINDS: Final = """
-    phone telephone mobile cell fax landline handy mobil telefon fon portable movil telefono
-    account konto compte cuenta iban
-    order bestell auftrag auftrags commande pedido
-    invoice bill rechnung rechnungs facture factura
-    customer client kunde kunden cliente
-    contract vertrag vertrags contrat contrato
-    policy insurance police policen versicherung versicherungs poliza
-    serial series serien serie
-    part article item product artikel teile produkt articulo pieza
-    batch lot chargen charge lote
-    registration plate kennzeichen immatriculation matricula
-    reference referenz aktenzeichen referencia
-    tracking shipment parcel sendung sendungs suivi seguimiento
-    passport pass ausweis passeport pasaporte
-    tax vat steuer ust fiscal
-    room zimmer raum chambre habitacion
-    flight flug vol vuelo
-    seat platz sitz siege asiento
-    member membership mitglied mitglieds membre socio
-    employee staff personnel personal badge
-    ticket case dossier fall vorgangs expediente
-    patient student matrikel
-    booking reservation confirmation buchung buchungs reservierung reservierungs reserva
-    licence license lizenz
-"""
-_KIND_OF: Final[Mapping[str, int]] = {
-    word: line for line, words in enumerate(_KINDS.split("\n")) for word in words.split()
-}
-_CALLED: Final = re.compile(  # "account number", "order no.", "Kundennummer", "invoice ID", "numero de pedido"
-    rf"\b(?:({any_of(_KIND_OF)})(?: (?:phone|security))?[- ]?(?:numbers?|nummer|numero|no|nr|ids?|code)\b"
-    rf"|(?:numero|no|nr)\.? (?:de |du |d')(?:la |el |l')?({any_of(_KIND_OF)})\b)\.?"
+# "account number", "order no.", "Kundennummer", "invoice ID", "numero de pedido"
+_CALLED: Final = (
+    r"\b(?:({kind})(?: (?:phone|security))?[- ]?(?:numbers?|nummer|numero|no|nr|ids?|code)\b"
+    r"|(?:numero|no|nr)\.? (?:de |du |d')(?:la |el |l')?({kind})\b)\.?"
 )
 _VALUE: Final = r"[^\d\n.;,]{0,25}?[a-z]{0,4}[-/#]?\d[\w/-]*(?: \d[\w/-]+)*"
-_CALLED_SO: Final = re.compile(_CALLED.pattern + _VALUE)
 _WHAT: Final = (
     r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
     r"|quel(?:le)?s?(?: est)?|cual es|que|qual[ei]?|quais|che)\b[^?.!]{0,60}?"
@@ -262,7 +232,7 @@ _DONE: Final = (
 )
 _DOERS: Final = (
     r"\b(?:by|von|vom|durch|par|por|pel[oa]s?|dal|dallo|dai|dagli)\b(?! (?:the |der |dem |la |el |l)?(?:\d|{times}\b))"
-    r"|\b(?:{folk}|i|we|he|she|they|you|wir|ich|er|sie)\b(?!['\u2019])"
+    r"|\b(?:{folk}|i|we|he|she|they|you|wir|ich|er|sie)\b(?!['\u2019])|\b(?:rented|hired|leased|borrowed|bought) from\b"
 )
 _BEHIND: Final = re.compile(r"['\u2019]s\b")
 _AWAY: Final = re.compile(
@@ -283,8 +253,8 @@ class Sought:
     """What a question plainly asks for, and what it is about: months by number, years, and numbers by the word before.
 
     `past` says that it asks when something was: the date of a note of that answers. `apart` are things that it tells
-    from their like by a word of a sort ("north"), `named` by a name before them. `kinds` are those of numbers that it
-    names. `doing` is what is asked of somebody to have been done.
+    from their like by a word of a sort ("north"), `named` by a name before them; `like` are things of which one is none
+    of its like ("dog"), by their sorts. `kinds` are those of numbers that it names. `doing` is what somebody did.
     """
 
     sorts: tuple[Sort, ...] = ()
@@ -295,6 +265,7 @@ class Sought:
     words: tuple[str, ...] = ()
     apart: tuple[Apart, ...] = ()
     named: tuple[NamedThing, ...] = ()
+    like: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
     attributes: tuple[Attribute, ...] = ()
     kinds: frozenset[int] = frozenset()
     head: tuple[str, ...] = ()
@@ -313,10 +284,11 @@ class Sought:
 
 
 class Doubt(NamedTuple):
-    """What is left of the odds that a note is relevant, and why, in a few words."""
+    """What is left of the odds that a note is relevant, and why, in a few words; `lacks`: it has no such value."""
 
     share: float
     why: str
+    lacks: bool = False
 
 
 def sought(query: str) -> Sought | None:
@@ -327,24 +299,33 @@ def sought(query: str) -> Sought | None:
     question = "\n".join(own_lines(query))
     plain = folded(question).replace("\u2019", "'")
     sorts = tuple(sort for sort, pattern in _ASKS if pattern.search(plain))
+    is_measured = "number" in sorts and _finds(_IN_AMOUNTS, plain)
+    if is_measured:
+        sorts = tuple("figure" if sort == "number" else sort for sort in sorts)
     attributes = tuple(each for each in _attributes() if each.asked.search(plain))
     asks = not _YES_OR_NO.match(plain)
     found = Sought(
         sorts,
         _months_of(question, plain),
         frozenset(_YEAR.findall(question)),
-        _numbered(plain) if asks else {},
+        numbered_in(plain) if asks else {},
         past=re.search(r"\b(?:did|was|were|wurde|war|hat|a ete|fue)\b", plain) is not None,
         words=tuple(word for word in _WORD.findall(plain) if word not in STOP_WORDS),
         apart=tuple(things_apart(plain)),
         named=tuple(named_things(question, plain)),
+        like=kinds_asked(plain) if asks else {},
         attributes=attributes,
-        kinds=frozenset(_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain)),
-        head=() if any(each.share < RATHER and each.name != "name" for each in attributes) else head_of(plain),
+        kinds=_kinds_called(plain),
+        head=() if is_measured or any(map(_is_plain, attributes)) else head_of(plain),
         question=question,
         doing=(doing["last"] or doing["verb"]) if (doing := _DOING.match(plain)) else "",
     )
-    return None if found.only_siblings and not found.apart and not found.named else found
+    return None if found.only_siblings and not (found.apart or found.named or found.like) else found
+
+
+def _is_plain(attribute: Attribute) -> bool:
+    """Whether it is told in forms that are hard to overlook, so that its word need not be looked for as well."""
+    return attribute.share < RATHER and attribute.name != "name"
 
 
 def against(asked: Sought, note: Note) -> Doubt | None:
@@ -369,13 +350,13 @@ def against(asked: Sought, note: Note) -> Doubt | None:
 def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:
     """What of that which is asked for a note has not, each by itself."""
     for sort in asked.sorts:
-        if not _has(sort, plain, is_dated=is_dated and asked.past):
-            yield Doubt(LACKING[sort], f"no {'figure' if sort == 'number' else sort}")
+        if not _has(asked, sort, plain, is_dated=is_dated and asked.past):
+            yield Doubt(LACKING[sort], f"no {'figure' if sort == 'number' else sort}", lacks=True)
     words = frozenset(asked.words)
     own = _own_numbers(asked, plain)
     for each in asked.attributes:
         if not _is_told(each, text, own if each.name in _NUMBERS_BY_NAME else plain, words):
-            yield Doubt(each.share, f"no {each.name}")
+            yield Doubt(each.share, f"no {each.name}", lacks=True)
     if asked.doing and _is_done_by_nobody(asked.doing, text, plain, words):
         yield Doubt(SURELY, "not by whom")
     if (
@@ -383,28 +364,35 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
         and not is_covered(asked.head, plain)
         and shows_another_language(asked.question) == shows_another_language(text)
     ):
-        yield Doubt(HEADLESS, f"no {asked.head[-1]}")
+        may_count = "number" in asked.sorts and _finds(_COUNTS, _without(_AMOUNT, _DATE.sub(" ", plain)))
+        yield Doubt(UNSURELY if may_count else HEADLESS, f"no {asked.head[-1]}", lacks=True)
 
 
 @cache  # read when the first question is, so that a start does not wait for it
-def _table() -> tuple[list[str], list[str]]:
-    """The lines of the table that tell of attributes, and those of its lists."""
-    attributes, _, lists = _TABLE.read_text("utf-8").partition("\n--\n")
-    first, second = ([line for line in half.split("\n") if line and line[0] != "#"] for half in (attributes, lists))
-    return first, second
+def _table() -> list[list[str]]:
+    """The lines of each part of the table: of attributes, of lists, of kinds of numbers."""
+    parts = _TABLE.read_text("utf-8").split("\n--\n")
+    return [[line for line in part.split("\n") if line and line[0] != "#"] for part in parts]
+
+
+@cache
+def _kind_of() -> Mapping[str, int]:
+    return {word: kind for kind, words in enumerate(_table()[2]) for word in words.split()}
 
 
 @cache
 def _lists() -> Mapping[str, str]:
     """For each list of the table a pattern that finds any of its words."""
     lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS], "times": [any_of(TIMES)]}
-    lists |= {"numeral": [_SPELT], "compared": [_COMPARED]}
+    lists |= {"compared": [_COMPARED], "kind": [any_of(_kind_of())]}
     for name, *words in map(str.split, _table()[1]):
         lists.setdefault(name, []).extend(words)
     found = {name: f"(?:{'|'.join(words)})" for name, words in lists.items()}
-    return found | {"oclock": _OCLOCK.replace("{hour}", found["hour"])}
+    numeral = _SPELT.replace("{cardinal}", found["cardinal"])
+    return found | {"oclock": _OCLOCK.replace("{hour}", found["hour"]), "numeral": numeral}
 
 
+@cache
 def _filled(pattern: str) -> str:
     """A pattern with the lists of the table in the place of their names."""
     return re.sub(r"\{([a-z]+)\}", lambda name: _lists()[name[1]], pattern)
@@ -471,11 +459,15 @@ def _own_numbers(asked: Sought, plain: str) -> str:
 
     Where it speaks of the kind that is asked for at all, it keeps them: "flight LH 441, booking no. 7781".
     """
-    called = (_KIND_OF[label[1] or label[2]] for label in _CALLED.finditer(plain))
-    named = {*called, *(_KIND_OF.get(word) for word in _WORD.findall(plain))}
-    if not asked.kinds or not named.isdisjoint(asked.kinds):
+    if not asked.kinds:
         return plain
-    return _CALLED_SO.sub(" ", plain)
+    named = {*_kinds_called(plain), *(_kind_of().get(word) for word in _WORD.findall(plain))}
+    return _without(_CALLED + _VALUE, plain) if named.isdisjoint(asked.kinds) else plain
+
+
+def _kinds_called(plain: str) -> frozenset[int]:
+    """The kinds of numbers that a text speaks of as such."""
+    return frozenset(_kind_of()[label[1] or label[2]] for label in _compiled(_filled(_CALLED)).finditer(plain))
 
 
 def _is_new(name: str, words: AbstractSet[str]) -> bool:
@@ -499,9 +491,9 @@ def _is_beside(found: re.Match[str], text: str, words: AbstractSet[str]) -> bool
 
 
 def _may_name(asked: Sought, note: Note) -> bool:
-    """Whether a thing that is asked for may stand in it; what is not ASCII has to be folded to be sure."""
+    """Whether a thing that is asked for, or its like, may stand in it; what is not ASCII is folded to be sure."""
     text = f"{note.title}\n{note.content}"
-    if not text.isascii():
+    if asked.like or not text.isascii():
         return True
     plain = text.lower()
     return any(thing in plain for thing in asked.things)
@@ -517,26 +509,39 @@ def _near(asked: Sought, content: str) -> str:
     return "\n".join(near) or content[:_LONGEST]
 
 
-def _has(sort: Sort, plain: str, *, is_dated: bool) -> bool:
+def _has(asked: Sought, sort: Sort, plain: str, *, is_dated: bool) -> bool:
     """Whether a text has a value of a sort, as far as its form tells."""
-    digits = sort != "time" and _DIGIT.search(_DATE.sub("", plain)) is not None
-    words = frozenset(_WORD.findall(plain)) if not digits or sort == "frequency" else frozenset[str]()
+    undated = plain if sort == "time" else _DATE.sub(" ", plain)
     match sort:
         case "price":
-            return digits or not words.isdisjoint(_SUMS) or _finds(r"\b{numeral} (?:\w+ )?{money}\b|\b{gift}\b", plain)
+            return _DIGIT.search(undated) is not None or _finds(
+                r"\b(?:{sum}|{gift})\b|\b{numeral} (?:\w+ )?{money}\b", plain
+            )
         case "number":
-            return digits or _finds(r"\b(?:{numeral}|{counted})\b|(?:\A|[.!?\n] ?)no \w+ (?:is|are|was|were)\b", plain)
+            counted = _DIGIT.search(_without(_AMOUNT, undated)) is not None
+            return counted or _finds(r"\b(?:{numeral}|{counted})\b|(?:\A|[.!?\n] ?)no \w+ (?:is|are|was|were)\b", plain)
         case "figure":
-            return digits or not words.isdisjoint(_SUMS) or _finds(r"\b{numeral}\b|{compared}", plain)
+            return _DIGIT.search(undated) is not None or _finds(r"\b(?:{sum}|{numeral})\b|{compared}", plain)
         case "frequency":
-            counted = digits or not words.isdisjoint(_NUMBERS)
+            words = frozenset(_WORD.findall(plain))
+            counted = _DIGIT.search(undated) is not None or _finds(r"\b{cardinal}\b", plain)
             often = not words.isdisjoint(OFTEN) or (counted and not words.isdisjoint(UNITS))
             return often or "*" in plain or _finds(r"\bon the (?:hour|half|dot)\b", plain)
         case "duration":
-            return digits or _LASTS.search(plain) is not None or not words.isdisjoint(_LASTING)
+            so_far = _DIGIT.search(plain) is not None and _SO_FAR.search(folded(asked.question)) is not None
+            is_length = _finds(r"\bhow long (?:is|are|was|were)\b", folded(asked.question)) and _finds(
+                _MEASURE, undated
+            )
+            return so_far or is_length or not _LASTING.isdisjoint(_WORD.findall(plain)) or _finds(_LASTS, undated)
         case "time":
-            said = not words.isdisjoint(TIMES) or _CLOCK.search(plain) is not None
-            return is_dated or said or _finds(r"\b{moment}\b|{oclock}", plain)
+            plain, own = _without(_RATE, plain), frozenset(asked.words)  # the summer concert may be in May
+            moments = _compiled(_filled(r"\b{moment}\b|{oclock}")).finditer(plain)
+            said = not TIMES.isdisjoint(set(_WORD.findall(plain)) - own) or _CLOCK.search(plain) is not None
+            return is_dated or said or _finds(_NTH, plain) or any(moment.group() not in own for moment in moments)
+
+
+def _without(pattern: str, plain: str) -> str:
+    return _compiled(_filled(pattern)).sub(" ", plain)
 
 
 def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: bool) -> Doubt | None:
@@ -549,7 +554,7 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
     if years and not (years | {happened[:4]}) & asked.years:
         share = EARLIER if max(years) < min(asked.years) else ANOTHER
         return Doubt(share, f"{', '.join(sorted(years)[:2])}, not {', '.join(sorted(asked.years))}")
-    numbers = _COUNTED.findall(plain) if asked.numbered else []
+    numbers = COUNTED.findall(plain) if asked.numbered else []
     for word, number in asked.numbered.items():
         others = [other for before, other in numbers if before == word]
         if others and not any(f"{other}.".startswith(f"{number}.") for other in others):
@@ -570,19 +575,18 @@ def _named_months(months: AbstractSet[int]) -> str:
     return " and ".join(names[number - 1].capitalize() for number in sorted(months)[:2])
 
 
-def _numbered(plain: str) -> dict[str, str]:
-    """Numbers by the word before them, as in "tank 5" and "release 2.5"; not those of dates."""
-    return {
-        word: number
-        for word, number in _COUNTED.findall(plain)
-        if word not in STOP_WORDS and word not in _MONTHS and word not in _SHORT and word not in UNITS
-    }
-
-
 def _sibling(asked: Sought, text: str, plain: str) -> Doubt | None:
     """Where a note speaks of the like of what is asked about, and of that nowhere: of the south crane alone."""
-    if not any(thing in plain for thing in asked.things):
-        return None
+    if any(thing in plain for thing in asked.things) and (doubt := _another_such(asked, text, plain)):
+        return doubt
+    for ours, its_like in exchanged(asked.like, plain):
+        if says_the_rest((word for word in asked.words if word not in VALUE_WORDS and word != ours), plain):
+            return Doubt(ANOTHER, f"{its_like}, not {ours}")
+    return None
+
+
+def _another_such(asked: Sought, text: str, plain: str) -> Doubt | None:
+    """Where another stands before the same word."""
     words = frozenset(_WORD.findall(plain))
     theirs = list(things_apart(plain)) if asked.apart else []
     named = set(map(which_of, words)) | {its.which for its in theirs}
@@ -590,9 +594,6 @@ def _sibling(asked: Sought, text: str, plain: str) -> Doubt | None:
     for mine in asked.apart:
         if mine.which not in named and (mine.thing, mine.which[0]) in sorts:
             return Doubt(ANOTHER, f"another {mine.said}")
-    names = [each for each in asked.named if not any(word[:_ALIKE] == each.name[:_ALIKE] for word in words)]
-    others = list(named_things(text, plain)) if names else []
-    for each in names:
-        if any(its.thing == each.thing for its in others):
-            return Doubt(SIBLING, f"another {each.said}")
-    return None
+    names = [each for each in asked.named if all(word[:_ALIKE] != each.name[:_ALIKE] for word in words)]
+    others = {its.thing for its in named_things(text, plain)} if names else set()
+    return next((Doubt(SIBLING, f"another {each.said}") for each in names if each.thing in others), None)

@@ -15,10 +15,11 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.when import spans as say
@@ -392,6 +393,7 @@ OFTEN = frozenset(
     veces""".split()  # noqa: SIM905
 )
 UNITS = frozenset(folded(word) for word in say.UNITS)
+_MONTHS = frozenset(map(folded, say.MONTHS))
 _SHORT_MONTHS = frozenset(say.SHORT_MONTHS) - {"may", "mar", "jan"}  # words of another sense
 TIMES = (
     UNITS
@@ -406,51 +408,21 @@ TIMES = (
         deadline due uhr clock""".split()  # noqa: SIM905
     )
 )
-# Words of which a thing is one alone, as in "the north crane": each line is of one sort, and "=" joins words that mean
-# the same. Those with a "-" have the endings of German, French and Spanish adjectives.
-_SORTED_OUT: Final = """
-    north=northern=nord=nordlich-=norte south=southern=sud=sudlich-=sur east=eastern=ost=ostlich-=este
-    west=western=westlich-=ouest=oeste
-    left=link-=gauche=izquierd- right=recht-=droit-=derech-
-    upper=ober-=superieur-=superior lower=unter-=inferieur-=inferior
-    front=vorder-=avant=delanter- back=rear=hinter-=arriere=traser-
-    inner=inside=indoor=internal=intern- outer=outside=outdoor=external=extern-
-    first=erst-=premier-=primer- second=zweit-=deuxieme=segund- third=dritt-=troisieme=tercer- fourth=viert-=cuart-
-    morning=fruh=matin evening=abend=soir night=nacht=nuit=noche afternoon=nachmittag=tarde
-    summer=sommer=ete=verano winter=hiver=invierno spring=fruhling=printemps=primavera autumn=fall=herbst=automne=otono
-    red=rot-=rouge-=rojo-=roja blue=blau-=bleu-=azul green=grun-=vert-=verde yellow=gelb-=jaune-=amarill-
-    black=schwarz-=noir-=negr- white=weiss-=blanc-=blanche brown=braun-=brun-=marron orange
-    grey=gray=grau-=gris- purple=violet=lila pink=rosa
-    big=large=gross-=grand-=gran small=little=klein-=petit-=pequen-
-    old=alt-=vieux=vieille=viej- new=neu-=nouveau=nouvelle=nuev-
-    hot=heiss-=chaud-=caliente cold=kalt-=froid-=fri- warm-
-    production=prod=live staging=stage development=dev test=testing
-    daily=taglich- weekly=wochentlich- monthly=monatlich- quarterly yearly=annual=jahrlich- hourly
-    incoming=inbound outgoing=outbound
-    public private
-    breakfast lunch dinner=supper
-    minimum=min=lowest maximum=max=highest
-    junior senior
-    mother=mutter=mere=madre father=vater=pere=padre sister=schwester=soeur=hermana brother=bruder=frere=hermano
-    monday=montag=lundi=lunes tuesday=dienstag=mardi=martes wednesday=mittwoch=mercredi=miercoles
-    thursday=donnerstag=jeudi=jueves friday=freitag=vendredi=viernes saturday=samstag=samedi=sabado
-    sunday=sonntag=dimanche=domingo
-"""
+_APART: Final = Path(__file__).with_name("apart.txt")
 _WORDS = re.compile(r"[^\W_]+")
 _ENDING = re.compile(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
-_LEAST_PART = 4  # letters that a word of two parts has after the first
+_LEAST_PART = 4  # letters that a word of two parts has after the first, or a form of a word before its ending
+_ASKING = re.compile(
+    r"\W*(?:\w+ ){0,2}(?:who|whom|whose|when|where|how|which|what|why|wer|wem|wo|wie|wann|was|welche[rsmn]?"
+    r"|qui|ou|quand|combien|comment|quel(?:le)?s?|que|quien|donde|cuando|cuant[oa]s?|cual)\b"
+)
+_BEGINNING = 5  # letters of a word by which it is found
 _MOST_WORDS = 400  # of a text whose neighbours are looked at
-# For each of these words its sort and which of it it is.
-_WHICH: Final[Mapping[str, tuple[int, int]]] = {
-    word: (line, which)
-    for line, words in enumerate(_SORTED_OUT.strip().splitlines())
-    for which, same in enumerate(words.split())
-    for word in same.split("=")
-}
 _FIRST_PART: Final = re.compile(  # of words like "Winterreifen" and "northbound"
     r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
     rf"(?=\w{{{_LEAST_PART}}})"
 )
+COUNTED: Final = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
 _NAMED: Final = re.compile(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
 
 
@@ -470,9 +442,63 @@ class NamedThing(NamedTuple):
     said: str
 
 
+@cache  # read when the first question is, so that a start does not wait for it
+def _tables() -> list[dict[str, tuple[int, int]]]:
+    """Of each part of the table, for each of its words the sort and which of that it is."""
+    text = re.sub(r"#.*\n", "", _APART.read_text("utf-8")).replace("\n  ", " ")
+    return [
+        {
+            word: (line, which)
+            for line, words in enumerate(part.strip().split("\n"))
+            for which, same in enumerate(words.split())
+            for word in same.split("=")
+        }
+        for part in text.split("\n--\n")
+    ]
+
+
 @lru_cache(4096)  # each word of each note that was found is asked for
 def which_of(word: str) -> tuple[int, int] | None:
-    return _WHICH.get(word) or _WHICH.get(f"{_ENDING.sub('', word)}-")
+    """The sort of a word that tells one thing from its like, and which of that it is."""
+    found = _tables()[0]
+    return found.get(word) or found.get(f"{_ENDING.sub('', word)}-")
+
+
+@lru_cache(4096)  # as above
+def _kind_of(word: str) -> tuple[int, int] | None:
+    """The sort of a word for one of many like things, and which of that it is: dogs among pets."""
+    known, forms = _tables()[1], [word]
+    if len(word) >= _LEAST_PART:
+        forms += [word[:-1]] * word.endswith(("s", "n")) + [word[:-2]] * word.endswith(("es", "en"))
+    return next((known[form] for form in forms if form in known), None)
+
+
+def kinds_in(plain: str) -> dict[int, dict[int, str]]:
+    """The words of a text for things of which one is none of its like, by their sorts and which of that they are."""
+    found: dict[int, dict[int, str]] = {}
+    for word in _WORDS.findall(plain)[:_MOST_WORDS]:
+        if kind := _kind_of(word):
+            found.setdefault(kind[0], {}).setdefault(kind[1], word)
+    return found
+
+
+def kinds_asked(plain: str) -> dict[int, dict[int, str]]:
+    """The same of a question with a question word: "Noah cello" may be answered by what he plays instead."""
+    return kinds_in(plain) if _ASKING.match(plain) else {}
+
+
+def exchanged(kinds: Mapping[int, Mapping[int, str]], plain: str) -> Iterator[tuple[str, str]]:
+    """Of each sort of which a text has others than these (`kinds_in`), a word of these and one of the others."""
+    there = kinds_in(plain) if kinds else {}
+    for sort, mine in kinds.items():
+        if sort in there and mine.keys().isdisjoint(there[sort]):
+            yield next(iter(mine.values())), next(iter(there[sort].values()))
+
+
+def says_the_rest(words: Iterable[str], plain: str) -> bool:
+    """Whether a text has one of these words of a question, and at least half, by their beginnings."""
+    begins = [word[:_BEGINNING] for word in words if word not in NOT_ENGLISH]
+    return 0 < len(begins) <= 2 * sum(begin in plain for begin in begins)
 
 
 def things_apart(plain: str) -> Iterator[Apart]:
@@ -485,7 +511,7 @@ def things_apart(plain: str) -> Iterator[Apart]:
                 if 0 <= beside < len(words) and _is_thing(words[beside]):
                     yield Apart(_ENDING.sub("", words[beside]), which, words[beside])
         elif first := _FIRST_PART.match(word):
-            which = which_of(first.group()) or _WHICH[f"{first.group()}-"]
+            which = which_of(first.group()) or _tables()[0][f"{first.group()}-"]
             yield Apart(_ENDING.sub("", word[first.end() :]), which, word[first.end() :])
 
 
@@ -497,6 +523,15 @@ def named_things(text: str, plain: str) -> Iterator[NamedThing]:
         name, thing = folded(found[1]), folded(found[2])
         if _is_thing(thing) and not {name, name.removesuffix("s")} & TIMES and which_of(name) is None:
             yield NamedThing(_ENDING.sub("", thing), name, thing)
+
+
+def numbered_in(plain: str) -> dict[str, str]:
+    """Numbers by the word before them, as in "tank 5" and "release 2.5"; not those of dates."""
+    return {
+        word: number
+        for word, number in COUNTED.findall(plain)
+        if not any(word in words for words in (STOP_WORDS, _MONTHS, _SHORT_MONTHS, UNITS))
+    }
 
 
 def _is_thing(word: str) -> bool:

@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
 from holdfast.model.identifiers import TIMES, UNITS, is_content
 from holdfast.model.when import spans as say
@@ -27,16 +28,25 @@ from holdfast.model.words import (
     languages_of,
     open_in,
     relatives,
+    tables,
 )
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(folded(text).split())
+_WORDS = tables(Path(__file__).with_name("intents.txt").read_text("utf-8"))
 
 
-def _by_language(*texts: str) -> tuple[frozenset[str], ...]:
+def _any(table: str) -> str:
+    """The pattern of any of a table's."""
+    return "|".join(word for word, _, _ in _WORDS[table])
+
+
+def _words(table: str) -> frozenset[str]:
+    return frozenset(folded(word) for word, _, _ in _WORDS[table])
+
+
+def _by_language(table: str) -> tuple[frozenset[str], ...]:
     """Of English, German, French, Spanish with its like, and others."""
-    return tuple(map(_words, texts))
+    languages = ("en", "de", "fr", "es", "other")
+    return tuple(frozenset(folded(word) for word, of, _ in _WORDS[table] if of == each) for each in languages)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -47,102 +57,28 @@ def _pattern(text: str) -> re.Pattern[str]:
 # --- lists ----------------------------------------------------------------------------------------
 
 ANY, DUE = "any", "due"
+TASK: Final = "todo"
 
-NOUNS: dict[str, str] = {
-    folded(word): kind
-    for kind, words in {
-        "decision": "decision decisions decided entscheidung entscheidungen entschieden beschlossen beschluss "
-        "beschlüsse décision décisions décidé decisión decisiones decidimos decidido decisione decisioni deciso "
-        "decisão decisões beslissing beslissingen besloten",
-        "preference": "preference preferences präferenz präferenzen vorlieben préférence préférences preferencia "
-        "preferencias preferenze preferências voorkeuren",
-        "goal": "goal goals objective objectives ziel ziele objectif objectifs objetivo objetivos obiettivi doelen",
-        "event": "event events ereignis ereignisse événement événements evento eventos eventi",
-        "procedure": "procedure procedures runbook runbooks howto howtos how-tos anleitung anleitungen procédure "
-        "procédures procedimiento procedimientos",
-        "fact": "fact facts fakt fakten hechos",
-        "person": "person persons people personen leute personnes gens personas persone pessoas",
-        "project": "project projects projekt projekte projet projets proyecto proyectos progetti projetos projecten",
-        "concept": "concept concepts konzept konzepte conceptos",
-        "observation": "observation observations beobachtung beobachtungen observación observaciones",
-        "experience": "experience experiences erfahrung erfahrungen expérience expériences experiencia experiencias",
-        "belief": "belief beliefs überzeugung überzeugungen croyances creencias",
-        ANY: "note notes memory memories entry entries thing things everything notiz notizen einträge "
-        "erinnerungen alles souvenirs tout nota notas recuerdos todo",
-        DUE: "deadline deadlines milestone milestones appointment appointments frist fristen termin termine "
-        "meilensteine échéance échéances rendez-vous plazo plazos vencimiento vencimientos citas hitos scadenze prazos",
-    }.items()
-    for word in words.split()
-}
-DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words(
-    "due upcoming forthcoming coming planned scheduled fällig geplant ansteht anstehend anstehende anstehenden "
-    "prévu prévue prévus prévues previsto prevista previstos previstas planeado planeada planificado "
-    "pendiente pendientes"
-)
-LATEST = _words(
-    "recent latest newest last recently lately zuletzt jüngst neulich kürzlich letzte letzten letzter letztes neueste "
-    "neuesten jüngste jüngsten aktuellste aktuellsten dernier dernière derniers dernières récent récente récents "
-    "récentes récemment dernièrement último última últimos últimas reciente recientes recientemente últimamente "
-    "recentes recentemente ultime ultimi recenti ultimamente laatste recente"
-)
-LISTING = _by_language(
-    "list lists enumerate browse show all every any anything our my current active open",
-    "liste auflisten zeige zeig alle unsere unser meine gibt",
-    "lister liste affiche montre tous toutes nos mes",
-    "muestra lista listar enumera todas todos nuestras nuestros hay mostra mostre tutte tutti todas",
-    "toon",
-)
-LIST_VERBS = _words("list show liste zeige affiche muestra lista mostra mostre toon")  # whatever else is said
-ASKING = _words(
-    "what which where who did have has were was are welche welcher welches was haben wurde wurden quelles quels quel "
-    "quelle avons qué cuáles cuál hemos quali quais welke"
-)
-ASKING_ONE = _words("when where wann wo quand où cuándo dónde quando dove onde")  # a time or a place, and no list
-HAPPENED = _words("new news happened changed neues neu passiert nouveau nouvelles nuevo nuevas novedades")
+NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
+DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
+LATEST = _words("latest")
+LISTING = _by_language("listing")
+LIST_VERBS = _words("list_verbs")
+ASKING = _words("asking")
+ASKING_ONE = _words("asking_one")
+HAPPENED = _words("happened")
 NUMERALS = {folded(word): number for word, number in say.NUMBERS.items() if number > 1}  # "a" is no count
-DID = _words("did have has")
-OVER = _words(
-    "happened did done got accomplished achieved finished completed "
-    "passiert geschehen gemacht geschafft erledigt lief war waren ging gab "
-    "passé fait fini terminé arrivé pasó pasaron hice hizo hicimos hecho terminé terminamos hubo ocurrió"
-)
+DID, OF_TASKS = _words("did"), _words("of_tasks")
+OVER = _words("over")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
-COMING = _pattern(
-    r"(?:(?:what|anything)(?: else)?(?:'s| is|'re| are| do (?:i|we) have)?|show(?: me)?|list|check)?(?: on| in)?"
-    r" ?(?:the|my|our)? ?(?:calendar|agenda|schedule)|what(?:'s| is| lies) (?:still )?ahead(?: of (?:me|us))?|"
-    r"was (?:steht|liegt|stünde)(?: \w+){0,2} (?:an|vor (?:mir|uns))|was kommt(?: \w+)? auf (?:mich|uns) zu|"
-    r"was kommt (?:als nächstes|demnächst|noch)|"
-    r"(?:was (?:steht|ist) im |zeig(?:e)?(?: mir)? (?:den |meinen )?)?kalender|"
-    r"qu'est[- ]ce qui (?:m'attend|nous attend|arrive|vient|est prévu)|qu'y a-t-il (?:de prévu|à venir)|"
-    r"qué (?:viene|se viene|hay|tengo|tenemos|me espera|nos espera)"
-    r"(?: ahora| próximamente| por delante| pendiente| después| en (?:la agenda|el calendario))|"
-    r"(?:qué (?:me|nos) espera|agenda|calendario|próximamente)|qué (?:vencen?|caducan?|toca|hay que hacer)|"
-    r"qu'est[- ]ce (?:qui (?:est dû|échoit|arrive à échéance)|qu'il y a(?: de prévu)?)|was steht an|"
-    r"(?:che |cosa |che cosa )(?:c'è|ci aspetta|scade|abbiamo)(?: in (?:programma|agenda))?|"
-    r"o que (?:há|temos|tenho|vence|está previsto)(?: (?:para|na agenda))?"
-)
-DECIDE = _words("decide agree")
-ABOUT = _words("about regarding concerning on über zu bezüglich concernant sobre acerca su")
-FILLING = _by_language(
-    "me us please there there's s d m re ve tell give far yet ever made make took take taken set reached agreed agree "
-    "decide stored kept known relevant most more of from to in for by sorted ordered date time order newest first "
-    "oldest next coming up space project projects repo repository page happening going calendar agenda schedule "
-    "ahead get got getting comes accomplish accomplished achieve achieved finish finished complete completed recap "
-    "rundown plan plans must need needs",
-    "uns mir bitte haben hatten wir was welche welcher welches die der das den dem des sind ist es gab "
-    "von in im aus für habe hat hatte ich etwas vor los kommt kommen gibt liegt lief war waren ging geschafft erledigt "
-    "kalender müssen muss und zu getroffen gespeichert sortiert nach datum steht stehen an auf vom "
-    "kennst du neu neue neuen",
-    "nous avons on a les le la l en des de du d dans pour qui que qu quels quelles quel quelle est sont été ont prises "
-    "prise pris notre par date il y moi ai j c n passe passé quoi neuf calendrier agenda "
-    "connais connaissez tu vous mois nouveau nouvelles "
-    "arrive vient se",
-    "hemos los las el del de la a en para que qué cuáles cuál son es fue fueron tomadas tomado tomamos por fecha nos "
-    "muéstrame cosa mês mese dame un una hay pasa nuestro tengo tenemos viene vienen hice hizo hicimos hubo pasó lo "
-    "agenda calendario algo mes conoces nuevo nueva nuevos nuevas novedades le gli dei delle che quali abbiamo preso "
-    "prese di os as são foram dos das do da em que quais temos tomamos",
-    "de het een we welke zijn in van",
-)
+COMING = _pattern(_any("coming"))
+AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
+TO_DO = _pattern(_any("to_do"))
+_SHOW_ALL = LISTING[3] - {"todos", "mis"}
+_TO_DO_LIST = re.compile(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?do\Z")
+DECIDE = _words("decide")
+ABOUT = _words("about")
+FILLING = _by_language("filling")
 HERE = _pattern(
     r"\b(?:(?:in|for|of|on|from|within|im|für|von|dans|pour|en|de|para|del) )?(?:this|the current|diesem|dieses|diesen|"
     r"ce|cet|este|esta|questo|dit) (?:project|repo(?:sitory)?|space|codebase|workspace|projekt|repository|raum|projet|"
@@ -162,20 +98,7 @@ LATELY = _pattern(
 # --- the user -------------------------------------------------------------------------------------
 
 _ME = r"(?:me|myself|the user|user|this user|mich|mir|den (?:be)?nutzer|moi|l'utilisateur|mí|el usuario|mij|min|mim)"
-KNOWING = _words(
-    "what do you does it we i know known knows remember have has had learn learned learnt store stored "
-    "stores note noted "
-    "notes saved about of on everything anything something all any facts things information info memory memories tell "
-    "show list give me so far already actually please can could is are was 's s the a an which how recall hi hey hello "
-    "ok and there from would like to for current describe explain summarize summarise remind look up find get my mine "
-    "was weißt wisst du ihr über von alles noch bitte kannst kennst zeig zeige mir erinnerst dich habt "
-    "hast gespeichert "
-    "sind ist lauten welche wie die der das und gemerkt "
-    "que qu est ce sais savez tu vous sur de moi tout te souviens rappelle connais as retenu dis quelles quels quelle "
-    "quel sont est les le la "
-    "qué sabes sabe recuerdas recuerda sobre acerca todo lo tienes guardado cuáles cuál son es dime muestra "
-    "cosa sai di ricordi tutto quali sono sabe você sobre o e quais são wat weet je over zijn"
-)
+KNOWING = _words("knowing")
 ABOUT_ME = _pattern(
     rf"\b(?:about|on|of|über|von|an|sur|de|sobre|acerca de|di|over) {_ME}(?= |$)|"
     rf"\b(?:know|remember|kennst du|connais|conoces|erinnerst du dich an) (?:me|mich|moi)(?= |$)|"
@@ -196,19 +119,7 @@ WHO_AM_I = tuple(
         r"^что ты (?:знаешь|помнишь) обо мне$|^(?:каковы )?мои предпочтения$",  # noqa: RUF001 - Russian
     )
 )
-I_PREFER = _pattern(
-    r"(?:what|how) (?:do|would|does) (?:i|the user|user) (?:usually |generally )?"
-    r"(?:prefer|like|want|love|hate|dislike|favou?r)(?: (?:to work|things|it|done|most|best))*|"
-    r"how (?:should|shall|do|would|must) (?:you|i want you to|i like you to|i prefer you to) "
-    r"(?:answer|address|write to|talk to|speak to|call|reply to|respond to)(?: me)?|"
-    r"wie (?:sollst du|soll ich dir|soll man) (?:mir antworten|antworten|mich (?:nennen|anreden|ansprechen))|"
-    r"was (?:mag|bevorzuge|will) ich(?: gern| am liebsten| nicht)?|wie (?:mag|hätte|will) ich (?:es|das)(?: gern)?|"
-    r"qu'?est[- ]ce que (?:j'aime|je préfère|je veux)|que préféré[- ]je|quels sont mes goûts|"
-    r"(?:which|what) preferences (?:do i have|have i(?: got)?)|welche (?:vorlieben|präferenzen) habe ich|"
-    r"quelles préférences (?:ai-je|j'ai)|qué preferencias tengo|(?:quali|che) preferenze ho|"
-    r"(?:quais|que) preferências (?:eu )?tenho|"
-    r"(?:qué|cómo) (?:prefiero|me gusta)(?: trabajar| más)?|cosa (?:preferisco|mi piace)|o que (?:eu )?prefiro"
-)
+I_PREFER = _pattern(_any("i_prefer"))
 MINE = _pattern(
     r"(?:^| )(?:my|the user's|users?'s?|the user|user|meine?[rnms]?|mon|ma|mes|mi|mis|mio|mia|mie|miei|"
     r"as minhas|minhas|"
@@ -260,6 +171,32 @@ OF_WHAT = _pattern(
     r"voor)(?: [\w+#.'-]+){1,4}"
 )
 
+
+def _alternatives(table: str) -> dict[str, str]:
+    """The patterns of each trait in one."""
+    rows = _WORDS[table]
+    return {
+        trait: "|".join(word for word, of, _ in rows if of == trait) for trait in dict.fromkeys(row[1] for row in rows)
+    }
+
+
+# What each person has one of: how it is asked of oneself, how it is told in one's own name, and how it is told.
+_ASKS = {trait: _pattern(each) for trait, each in _alternatives("asks").items()}
+_OWN = {trait: _pattern(each) for trait, each in _alternatives("own").items()}
+_SAID = {trait: _pattern(rf"\b(?:{each})\b") for trait, each in _alternatives("said").items()}
+_USER = re.compile(r"\b(does|is|was) (?:the |this )?user\b(?!')|\b(?:the |this )?user's\b")
+_AS_I = {"does": "do i", "is": "am i", "was": "was i", "": "my"}  # "where does the user live?", "the user's name"
+_PLEASE = _pattern(
+    r"^(?:(?:hi|hey|hello|ok|so|and|please|tell me|can you tell me|do you (?:still )?(?:know|remember)|"
+    r"weißt du(?: noch)?|sag mir|sais-tu|tu sais|dis-moi|sabes|recuerdas|dime|sai) )+"
+)
+_BY_THE_WAY = _pattern(
+    r"(?: (?:again|now|currently|actually|exactly|eigentlich|jetzt|gerade|noch ?mal|genau|déjà|maintenant|ahora))+$"
+)
+_SENTENCE = re.compile(r"[.;!?]\s+|\n")
+_IS_NAMED = re.compile(r"\b(?:[Uu]ser is|I am|I'm|Ich bin|Je suis|Soy) [A-Z][\w'-]+ [A-Z][\w'-]+")
+_OF_A_RELATIVE = _pattern(r"\W*(?:my|the user's|user's|our|mein\w*|unser\w*|mon|ma|mes|notre|mi|mis|nuestr\w+) \w+")
+
 # --- persons --------------------------------------------------------------------------------------
 
 WHO_IS = _pattern(
@@ -269,26 +206,17 @@ WHO_IS = _pattern(
     r"quién (?:es|era)|qué (?:sabes|sabemos) (?:de|sobre)|háblame de|chi (?:è|era)|quem (?:é|era)|wie is|кто такой|"
     r"кто такая) (?P<name>[^?!,;:]+?)[?!. ]*$"
 )
-NO_NAME = _words(
-    "the a an this that user project repo responsible owner owning team lead in on at for of to new our "
-    "der die das le la "
-    "el los les un une una it everything anything allowed using working able"
-)
+NO_NAME = _words("no_name")
 
 
 # --- what is known of a thing ---------------------------------------------------------------------
 
 OF_A_THING = re.compile(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
-ASKED_FOR = _words(
-    "anything everything something all note notes memory memories know known remember stored saved list show give "
-    "find search look recall tell info information details "
-    "alles etwas notiz notizen wissen weißt wir zeig zeige zeigen such suche finde liste alle "
-    "tout notes souvenirs savons sais montre cherche trouve liste toutes "
-    "todo todas notas recuerdos sabemos sabes muestra busca lista que qué was"
-)
+ASKED_FOR = _words("asked_for")
 
 
 Kind = Literal["list", "self", "person"]
+Form = Literal["todo", "wish", "decision"]
 
 _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
 _MOST_NAMES = 4
@@ -309,9 +237,11 @@ class Intent:
     `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, of the current
     one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for. With `timely` it takes a
     window of time, or a space, to make it such a question. `due` are things that are still to come, `over` such as have
-    happened.
-    `self`: what is known of the user, `topic` says of what in particular, with `single` that there is one of it; with
-    `liking` it asks what they like or want, in words that a note may have too, with `tastes` for their preferences.
+    happened; `form` is one that notes have in place of a type; `agenda` is whatever is to come then, or else what is
+    from then; with `planned` nothing is that was only noted then.
+    `self`: what is known of the user, `topic` says of what in particular, with `single` that there is one of it, and
+    `trait` which, where it is one that is told in known words; with `liking` it asks what they like or want, in words
+    that a note may have too, with `tastes` for their preferences.
     `person`: who is called `topic`.
     """
 
@@ -325,13 +255,18 @@ class Intent:
     timely: bool = False
     due: bool = False
     over: bool = False
+    form: Form | Literal[""] = ""
+    agenda: bool = False
+    planned: bool = False
     topic: str = ""
     single: bool = False
+    trait: str = ""
     liking: bool = False
     tastes: bool = False
 
 
 WHAT_COMES = Intent("list", due=True)
+AGENDA_LIST = Intent("list", due=True, agenda=True)
 
 
 def intent_of(text: str) -> Intent | None:
@@ -373,6 +308,9 @@ def _about_self(line: str) -> Intent | None:
     if I_PREFER.fullmatch(plain):
         is_of_you = plain.startswith(("how should ", "how shall ", "how must ", "how would ", "wie soll"))
         return Intent("self", topic="answers" if is_of_you else "", liking=True, tastes=not is_of_you)
+    asked = _BY_THE_WAY.sub("", _PLEASE.sub("", _USER.sub(lambda found: _AS_I[found[1] or ""], plain)))
+    if trait := next((trait for trait, each in _ASKS.items() if each.fullmatch(asked)), None):
+        return Intent("self", topic=asked, single=True, trait=trait)
     return _mine(plain)
 
 
@@ -412,11 +350,30 @@ def speaks_of_the_user(text: str) -> bool:
     return _OF_THE_USER.search(folded(text)) is not None
 
 
+def tells_trait(trait: str, text: str, *, is_marked: bool) -> bool:
+    """Whether a text tells a trait of the user, in their own name, or in a note marked as one about them.
+
+    So "my sister lives in Turin" does not tell where they live, and "lives in Graz" does in a marked note alone.
+    """
+    sentences = [folded(each).replace("\u2019", "'") for each in _SENTENCE.split(text)]
+    if any(_OWN[trait].search(each) for each in sentences):
+        return True
+    if not is_marked:
+        return False
+    is_named = trait == "name" and _IS_NAMED.search(text) is not None
+    return is_named or any(_SAID[trait].search(each) and not _OF_A_RELATIVE.match(each) for each in sentences)
+
+
+def begins_with_a_relative(text: str) -> bool:
+    """As in "my sister", "our landlord": then a text is of somebody else."""
+    return _OF_A_RELATIVE.match(folded(text)) is not None
+
+
 def taste_of(text: str, *, is_preference: bool) -> int:
     """Where a note stands among what the user prefers: first what is a preference, last what another one prefers."""
     if _OF_ANOTHER.match(text):
         return 2
-    return 0 if is_preference or _TASTE.search(folded(text)) else 1
+    return 0 if is_preference or _TASTE.search(folded(text)) or has_form("wish", text) else 1
 
 
 def _person(line: str) -> Intent | None:
@@ -435,7 +392,11 @@ def _list(line: str) -> Intent | None:
         return WHAT_COMES
     if is_about_a_thing(line):
         return None
-    intent, rest = _with_place(line)
+    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", line))
+    plain = " ".join(re.sub(r"[^\w'-]", " ", rest).split())
+    there = _IN_A_SPACE.search(plain)
+    if TO_DO.fullmatch(plain[: there.start()] if there else plain):
+        return replace(intent, form=TASK, timely=True, place=tuple(there["place"].split()) if there else ())
     if (tagged := _TAGGED.search(rest)) is not None:
         intent = replace(intent, tags=(tagged["tag"],))
         rest = f"{rest[: tagged.start()]} {rest[tagged.end() :]}"
@@ -444,8 +405,9 @@ def _list(line: str) -> Intent | None:
 
 _STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens at seven
     rf"\bopen (?:{'|'.join(NOUNS)}|tasks?|todos?|issues?|items?|tickets?|questions?|points?)\b|"
-    r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now)?|(?:any|every|some)thing|all) open\b"
+    r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
+_IN_A_SPACE = re.compile(r" (?:in|for|on|im|fur|dans|pour|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
 _DECIDED = re.compile(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
     r"vereinbar|einigt|convenu|choisi|acord|elegi)"
@@ -461,6 +423,24 @@ def may_be_one(types: Sequence[str], question: str, text: str) -> bool:
     if "decision" not in types:
         return False
     return _DECISIONS.search(folded(question)) is None or _DECIDED.search(folded(text)) is not None
+
+
+def asks_what_is_on(text: str) -> bool:
+    """Whether a question, its words of time left out, asks what there is then, as "what is on?", "am I free?"."""
+    if len(text) > _LONGEST:
+        return False
+    words = [
+        word for raw in _WORD.findall(folded(text).replace("\u2019", "'")) for word in re.split("['-]", raw) if word
+    ]
+    is_english_was = "was" in words and not {"what", "on", "there"}.isdisjoint(words)
+    if not 0 < len(words) <= _MOST_WORDS or is_english_was or not AGENDA.issuperset(words):
+        return False
+    return "?" in text or words[0] not in SUBJECTS  # "I am busy" asks nothing
+
+
+def asks_of_plans(question: str) -> bool:
+    """Whether a question for what there is at a time asks for what takes place then, as "what is on?" does."""
+    return not PLANS.isdisjoint(_WORD.findall(folded(question)))
 
 
 def _with_place(line: str) -> tuple[Intent, str]:
@@ -481,22 +461,28 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     nouns = [NOUNS[word] for word in words if word in NOUNS]
     nouns += ["decision"] if DECIDE & there and DID & there else []
     listing = in_languages(languages, LISTING) | LIST_VERBS
-    listing = listing if _STILL_OPEN.search(" ".join(words)) else listing - {"open"}
+    listing = listing | {"open"} if _STILL_OPEN.search(" ".join(words)) else listing - {"open"}
     usual = open_in(languages) | listing | in_languages(languages, FILLING)
-    due, wanted = bool(there & DUE_WORDS), ordered or bool(there & listing)
+    usual = usual | OF_TASKS if TASK in nouns else usual
+    due, wanted = bool(there & DUE_WORDS - (OF_TASKS if TASK in nouns else set())), ordered or bool(there & listing)
     place = [word for word in words if not _is_usual(word, usual)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
-    kinds = [kind for kind in nouns if kind not in (ANY, DUE)]
+    kinds = [kind for kind in nouns if kind not in (ANY, DUE, TASK)]
+    is_todo = TASK in nouns and not kinds and there.isdisjoint(_SHOW_ALL)  # "muestra todos" asks for everything
     types = tuple(dict.fromkeys(kind for kind in kinds if kind != "project" or not _is_of_a_place(words, place)))
     somewhere = bool(place) or intent.here
-    sure = bool(types or intent.tags or due) and (wanted or somewhere or bool(there & ASKING))
+    sure = bool(types or intent.tags or due or is_todo) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
-    sure |= bool(types) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
+    sure |= is_todo and not OF_TASKS.isdisjoint(there)
+    sure |= bool(types or is_todo) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
     over = not due and bool(there & OVER)
+    if is_todo and (over or due or not sure):  # "which tasks did we finish?" names what it asks for
+        return None
+    intent = replace(intent, form=TASK if is_todo else "")
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
 
 
@@ -533,6 +519,35 @@ def _asks_to_know(text: str) -> bool:
     return all(part in KNOWING for word in _WORD.findall(text) for part in re.split("['-]", word) if part)
 
 
+# --- notes of a form ------------------------------------------------------------------------------
+
+_BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
+_HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
+TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
+_LABEL, _LONGEST_BEGINNING = re.compile(r"\W*TO-?DO\b"), 400  # characters
+
+
+def openings(form: Form) -> tuple[list[str], list[str]]:
+    """Phrases that notes of a form have at the beginning of a title or text, and anywhere; others may have them too."""
+    first, within = ([word for word, of, _ in _WORDS[table] if of == form] for table in ("openings", "anywhere"))
+    return first, within
+
+
+def has_form(form: Form, text: str) -> bool:
+    """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
+    plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
+    is_duty = form == TASK and _BEGINS["duty"].match(plain) is not None and _HABIT.match(plain) is None
+    return is_duty or _BEGINS[form].match(plain) is not None or (form == TASK and _LABEL.match(text) is not None)
+
+
+def is_to_do(text: str, tags: Sequence[str]) -> bool:
+    """Whether a note is something to do, by its form or its tags, and does not say that it is done."""
+    named = {folded(tag) for tag in tags}
+    if not named.isdisjoint(_DONE_TAGS) or _FINISHED.search(folded(text)):
+        return False
+    return not named.isdisjoint(TASK_TAGS) or has_form(TASK, text)
+
+
 # --- what is asked for by name --------------------------------------------------------------------
 
 _HEAD = r"((?:[\w-]+ ){0,2}?[\w-]+)"
@@ -542,31 +557,21 @@ _OF_ONE = (
     r"(?:of|for|in|on|at|to|from|behind|with)\b"
 )
 _ITS = r"\b(?:what|who)(?:'s| is| are| was| were) [^?]{1,40}?'s? ((?:[\w-]+ ?){1,3})\W*\Z"
-_HOW_MANY = rf"\bhow many (?:of (?:the|our|my) )?((?:[\w-]+ ){{1,3}}?)(?:{_AUXILIARY}|on|in|of|for|there|to|from|at)\b"
+_HOW_MANY = (
+    rf"\bhow many (?:of (?:the|our|my) )?(?!(?:{_AUXILIARY}|fit|get|go|come)\b)((?:[\w-]+ ){{1,3}}?)"
+    rf"(?:{_AUXILIARY}|on|in|of|for|there|to|from|at)\b"
+)
+_THINGS = r"\bhow many (?:of (?:the|our|my) )?((?:[\w-]+ )??[\w-]+[^\Ws]s)\b(?= \w+ \w)"
 _GERMAN = (
     r"\b(?:wer|was) (?:ist|sind|war|waren) (?:der|die|das|unsere?r?|meine?r?) ((?:\w+ )?\w+) "
     r"(?:des|der|von|vom|fur|im|in|am|bei)\b"
 )
 _FRENCH = r"\b(?:qui|quel|quelle) (?:est|etait) (?:le |la |l'|notre |mon |ma )((?:\w+ )?\w+) (?:de|du|des|d'|pour)"
 _SPANISH = r"\b(?:quien|cual) (?:es|era) (?:el|la|nuestr[oa]|mi) ((?:\w+ )?\w+) (?:de|del|para)\b"
-_HEADS = [re.compile(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _GERMAN, _FRENCH, _SPANISH)]
+_HEADS = [re.compile(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _THINGS, _GERMAN, _FRENCH, _SPANISH)]
 # Nouns by which a question asks for whatever is said of a thing.
-_OPEN_NOUNS = _words(
-    "focus purpose goal goals aim aims reason reasons cause result results outcome status state plan plans idea "
-    "ideas problem problems issue issues trouble difference differences meaning main role topic subject matter deal "
-    "story solution answer decision decisions rule rules policy procedure process approach way ways point points "
-    "thing things kind kinds type types sort name names time times day days date word words best right latest last "
-    "first next current new good bad important default usual person people one responsible charge catch trick fix "
-    "risk risks effect advantage benefit advice opinion view views size number amount count list order location "
-    "place position schedule format structure layout setup strategy arrangement agreement conclusion lesson lessons "
-    "requirement requirements condition conditions background history feeling mood attitude reaction preference "
-    "favourite favorite hobby hobbies interest interests job profession occupation career work relationship "
-    "identity nationality hometown religion diagnosis illness limit limits value values setting settings rate "
-    "frequency capacity"
-)
-_WITHIN = _words(
-    "in of for at on during since until before after by from with last this next called named"
-)  # ends a head
+_OPEN_NOUNS = _words("open_nouns")
+_WITHIN = _words("within")
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 _STEM = 5  # letters with which words of one family begin

@@ -8,6 +8,9 @@ Where a model has read the two together (`holdfast.model.versions.ReadTogether`)
 and how they differ it tells a new value from the same in other words, and both from two things that only look alike.
 The weights are those of a multinomial logistic regression (L2 = 3; `python bench/tending.py --fit` prints them anew).
 
+What is in a language that neither the encoder nor that model has learned is compared by the words that name something
+(`shared_words`): their cosines and odds say nothing there, and most notes would be about the same matter.
+
 Ormah's composite (its duplicate merger) with a calibrated likeness in the place of the cosine makes a merge as well:
 
     composite = 0.6 likeness + 0.2 (1 - Levenshtein(titles) / longer title) + 0.2 Jaccard(words)
@@ -16,6 +19,7 @@ Ormah's composite (its duplicate merger) with a calibrated likeness in the place
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +28,14 @@ from operator import mul
 from typing import Literal, get_args
 
 from holdfast.model.claims import claim
-from holdfast.model.note import Note, in_time
+from holdfast.model.identifiers import UNITS, content_of, shows_another_language
+from holdfast.model.note import GLOBAL_SPACE, Note, in_time
+from holdfast.model.numbers import DAYS, NUMBER_WORDS
 from holdfast.model.opposition import LONG, Comparison, compared, to_read
+from holdfast.model.statement import UNIT_OF, stem
 from holdfast.model.tokens import most_tokens
-from holdfast.model.versions import ReadTogether, are_twins, likelihood_together
-from holdfast.model.words import query_terms
+from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together
+from holdfast.model.words import languages_of, query_terms
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
 Verdict = Literal["supports", "contradicts", "evolved_from", "part_of", "depends_on", "related_to", "none"]
@@ -56,6 +63,9 @@ LINKS_EACH = 3  # of the nearest that a note is offered to be linked with
 LEAST_TOLD, SURELY_TOLD = 0.04, 0.5  # how likely a pair that was read is no two things: to be offered; for no link
 LEAST_IN_PART = 0.2  # the same for another value of one thing of many that a long note tells
 BY_WORDS = 0.5  # how sure a pair is of which words alone tell
+IN_WORDS, SAME_WORDS = 0.36, 0.6  # of the shorter's words by weight: notes belong together, and say the same
+LEAST_WEIGHED, FEWEST_NOTES = 2.5, 30  # rare words that a note is taken to have; notes that a memory is
+MOST_HAVING = 100  # notes with a word by which two are found
 MOST_SAID = 12.0  # of the logarithms of odds that reading gives
 # Of what two notes show: for another value, and for the same once more, as logarithms of odds against two things.
 TOLD: Mapping[str, tuple[float, float]] = {
@@ -68,6 +78,14 @@ TOLD: Mapping[str, tuple[float, float]] = {
     "name": (1.85, -0.42),
 }
 _LONGEST_TITLE = 80
+_ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
+_EVERYDAY = frozenset(  # of German, French and Spanish: what questions have no use for, as "die", or ask for
+    """die kein keinen war darf ans ins unter neben unsere unseren ihre ihren sehr mehr jeder jede jeden jedes kommt
+    macht liegt bleibt bringt mussen dabei daran zuruck pas plus sera sous sans chez ton son leurs faut peut doit tous
+    toute toutes chaque tres deja toujours jamais maintenant desormais jusqu avant prend tient unos unas mas son era
+    estan les sus mis sin entre desde siempre nunca todo toda tienen solo ahora despues""".split()  # noqa: SIM905
+)
+_MEASURES = DAYS | NUMBER_WORDS.keys() | UNIT_OF.keys() | UNITS  # what notes about anything share
 _SHARES = (0.6, 0.2, 0.2)
 
 
@@ -85,7 +103,7 @@ class Near:
 
     `judged` are the verdicts on these very texts, `has_changed` says that there are some on earlier ones only; `edges`
     are the types of edges between them, `automatic` those that no one judged. `likely` is how likely they tell one
-    fact, where that was found out when the later one was stored.
+    fact, where that was found out when the later one was stored. `by_words`: likeness is what `shared_words` tells.
     """
 
     text: Text
@@ -95,6 +113,7 @@ class Near:
     automatic: frozenset[str]
     has_changed: bool = False
     likely: float | None = None
+    by_words: bool = False
 
     @property
     def is_linked(self) -> bool:
@@ -171,6 +190,8 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     """The pair as a candidate of the kind that fits; None where it is none of any."""
     later, earlier = _in_order(seed, item.text)
     comparison = compared(later.note, earlier.note)
+    if item.by_words:
+        return _pair_by_words(Seen(item.likeness, comparison, frozenset(), frozenset(kinds)), later, earlier, item)
     is_near = item.likeness >= LINK and rank < LINKS_EACH
     may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
     seen = Seen(item.likeness, comparison, frozenset(may if is_near else may - {"links"}), frozenset(kinds))
@@ -183,6 +204,91 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
         return replace(pair, doubtful=True)
     by_words = 1.0 if evidence >= CLEAR else BY_WORDS
     return replace(_of_kind(kind, pair, seen), sure=by_words if item.likely is None else item.likely)
+
+
+def _pair_by_words(seen: Seen, later: Text, earlier: Text, item: Near) -> Candidate | None:
+    """The pair by the words that the two share; nothing more can be read of it."""
+    may = _open(later.note, earlier.note, item, differ=seen.comparison.difference != "none")
+    fitting = _fitting_by_words(later.note, earlier.note, seen) if item.likeness >= IN_WORDS else ()
+    kind = next((kind for kind in fitting if kind in may & seen.asked), None)
+    if kind is None:
+        return None
+    pair = Candidate("conflicts", (later, earlier), 0.0, urgent=item.has_changed, sure=item.likeness)
+    return _of_kind(kind, pair, seen)
+
+
+def _fitting_by_words(later: Note, earlier: Note, seen: Seen) -> Iterator[Kind]:
+    """As `_fitting`. Names are no difference: German nouns are spelled as such."""
+    differ = seen.comparison.difference not in ("none", "name") or claim(later.content).changed
+    is_same = seen.likeness >= SAME_WORDS
+    if is_same and not differ:
+        yield "merges"
+    if differ or likelihood(earlier.content, later.content, None) >= FOLDED:
+        yield "conflicts"
+    if is_same:
+        yield "merges"
+    yield "links"
+
+
+@lru_cache(4096)
+def is_in_another_language(text: str) -> bool:
+    """Whether a text is in a language that was not learned from English texts."""
+    languages = languages_of(text)
+    return 0 not in languages or (len(languages) > 1 and shows_another_language(text))
+
+
+def shared_words(notes: Sequence[Note]) -> dict[str, dict[str, float]]:
+    """How much of the shorter one each note in another language shares with each other note in its reach, in 0..1.
+
+    Words weigh what they tell: log(notes / notes that have it). Of a long note each sentence counts by itself.
+    """
+    found: dict[str, dict[str, float]] = {note.id: {} for note in notes if is_in_another_language(note.content)}
+    if not found:
+        return found
+    parts = [(note, words) for note in notes for words in _words_of_parts(note.content)]
+    having: dict[str, list[int]] = {}
+    for place, (_, words) in enumerate(parts):
+        for word in words:
+            having.setdefault(word, []).append(place)
+    size = max(len(parts), FEWEST_NOTES)
+    weights = {word: math.log((size + 1) / len(places)) for word, places in having.items()}
+    least = LEAST_WEIGHED * math.log(size / 2)
+    whole = [max(least, sum(weights[word] for word in words)) for _, words in parts]
+    telling = {word: places for word, places in having.items() if len(places) <= MOST_HAVING}
+    for place, (note, words) in enumerate(parts):
+        if note.id not in found:
+            continue
+        for at, much in _shared(words & telling.keys(), telling, weights).items():
+            other, share = parts[at][0], min(1.0, much / min(whole[place], whole[at]))
+            if other is not note and share >= IN_WORDS and _in_reach(note, other):
+                found[note.id][other.id] = max(found[note.id].get(other.id, 0.0), share)
+    return found
+
+
+def _shared(
+    words: Collection[str], having: Mapping[str, Sequence[int]], weights: Mapping[str, float]
+) -> dict[int, float]:
+    """The weight of these words in each place that has any of them."""
+    both: dict[int, float] = {}
+    for word in words:
+        for at in having[word]:
+            both[at] = both.get(at, 0.0) + weights[word]
+    return both
+
+
+def _in_reach(one: Note, other: Note) -> bool:
+    return one.space == other.space or GLOBAL_SPACE in (one.space, other.space)
+
+
+@lru_cache(4096)
+def _words_of_parts(content: str) -> tuple[frozenset[str], ...]:
+    """The words of a text that name something, by their stems; of a long one those of each sentence."""
+    parts = _ENDS.split(content) if len(content) > LONG else [content]
+    return tuple(frozenset(stem(word) for word in content_of(part) if _names_something(word)) for part in parts)
+
+
+def _names_something(word: str) -> bool:
+    return not (word in _EVERYDAY or word in _MEASURES or word[:1].isdecimal())
 
 
 def _of_kind(kind: Kind, pair: Candidate, seen: Seen) -> Candidate:
@@ -260,7 +366,8 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
         return pair
     later, earlier = (text.note for text in pair.texts)
     is_long = max(len(later.content), len(earlier.content)) > LONG
-    if not is_long and are_twins(claim(earlier.content), claim(later.content)):
+    told_of = claim(earlier.content), claim(later.content)
+    if not is_long and (are_twins(*told_of) or are_entries(earlier.content, later.content)):
         return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     is_link = pair.kind == "links"
@@ -354,6 +461,7 @@ def _clusters(seed: Text, near: Sequence[Near]) -> list[Candidate]:
         and _may_cluster(item.text.note)
         and item.text.note.space == seed.note.space
         and "derived_from" not in item.edges
+        and not are_entries(*(text.note.content for text in reversed(_in_order(seed, item.text))))
     ]
     like.sort(key=lambda item: (-item.likeness, item.text.note.id))
     members = like[: LARGEST_CLUSTER - 1]

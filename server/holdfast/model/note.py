@@ -421,6 +421,14 @@ def _union(before: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
     return (*before, *(tag for tag in given if tag_key(tag) not in known))
 
 
+def tags_once(tags: Iterable[str]) -> tuple[str, ...]:
+    """Each tag once, as it is written first."""
+    first: dict[str, str] = {}
+    for tag in tags:
+        first.setdefault(tag_key(tag), tag)
+    return tuple(first.values())
+
+
 def tag_key(tag: str) -> str:
     """What stands for a tag where tags are compared, in the index too: "Café" and "cafe" are one."""
     return folded(tag)

@@ -26,12 +26,13 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
-from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.claims import Claim, Term, claim, say_the_same
 from holdfast.model.note import Note, in_time, may_be_versions
-from holdfast.model.statement import DAYS, NUMBER_WORDS, SCALES, unpointed
+from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
+from holdfast.model.statement import clauses, unpointed, without_reasons
 from holdfast.model.values import spelled_as
 from holdfast.model.versions import judged, likelihood
-from holdfast.model.words import STOP_WORDS, folded
+from holdfast.model.words import SIGNS, STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
@@ -197,23 +198,22 @@ ALIGNED = 0.5  # what two sentences share that are about the same, beside the tw
 LEAST_TELLING = 4  # words in a sentence of average weight: shorter ones are not sure to be about the same
 LONG = 400  # characters of a note, of which more is said than can be read beside another one
 LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
+LIKELY_IN_BOTH = 0.7  # where both notes are long: each says much, and something of it is alike by chance
 _OF_ONE_SENTENCE = 0.5  # the same of one out of a long note: by this one in ten that are held for one fact are not
-FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
-_TOKEN = re.compile(r"[^\W_][\w.,:/@*%-]*[\w%*]|[^\W_]%?")
+_TOKEN = re.compile(rf"[^\W_][\w{SIGNS}.,:/@*%-]*[\w{SIGNS}%*]|[^\W_]%?")
 _VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
-_PART = re.compile(r"[^\W_]+")
+_PART = re.compile(rf"(?:[^\W_]|[{SIGNS}])+")
 _HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
-_VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
+VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
 _NUMBERS = {word: str(number) for word, number in (NUMBER_WORDS | SCALES).items()} | {
     "once": "1", "twice": "2", "single": "1", "double": "2", "both": "2",
 }  # fmt: skip
 for _no_number in ("cents", "null"):  # in most notes coins, and what code returns
     del _NUMBERS[_no_number]
-_TIMES = frozenset(  # a list of words reads better as one text
-    """monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
-    october november december spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually
-    second seconds minute minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905 - as above
+_TIMES = frozenset(
+    """spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually second seconds minute
+    minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905
 )
 _DENIALS = frozenset(  # a list of words reads better as one text
     """no not never none nobody nothing neither nor without cannot gone dont doesnt isnt arent wont nicht nichts kein
@@ -274,10 +274,10 @@ def compared(one: Note, other: Note) -> Comparison:
 
 @lru_cache(2048)  # the calls of a run look at the same pairs
 def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
-    mine, its = _read(title, content), _read_as(content, its_title, its_content)
-    pairs = _compared_in_order(mine, its)
+    mine, its = read_note(title, content), read_as(content, its_title, its_content)
+    pairs = in_order(mine, its)
     best = pairs[0][0]
-    for shared, i, j in _matched(pairs):
+    for shared, i, j in matched(pairs):
         a, b = mine.sentences[-i], its.sentences[-j]
         if shared >= best or shared >= ALIGNED or a.telling == b.telling:
             difference = _difference(a, b, mine, its)
@@ -287,7 +287,7 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
     return Comparison(best, "none", (a.text, b.text))
 
 
-def _compared_in_order(mine: Reading, its: Reading) -> list[tuple[float, int, int]]:
+def in_order(mine: Reading, its: Reading) -> list[tuple[float, int, int]]:
     """How much every two sentences share, with their places as negative numbers; the likest first."""
     shared = (
         (_alike(a, b, mine.telling, its.telling), -i, -j)
@@ -318,28 +318,30 @@ def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozen
 
 def _is_told_anew_in_part(older: Note, newer: Note, asked: str) -> bool:
     """Whether what the older says of the question has another version in the newer, which has most of its words too."""
-    if max(len(older.content), len(newer.content)) <= LONG:
+    shorter, longer = sorted((len(older.content), len(newer.content)))
+    if longer <= LONG:
         return False
-    one, other = (_asked_of(note.title, note.content[:LONGEST_NOTE], _asked(asked)) for note in (older, newer))
-    wanted = one.telling & _asked(asked)
+    one, other = (_asked_of(note.title, note.content[:LONGEST_NOTE], words_asked(asked)) for note in (older, newer))
+    wanted = one.telling & words_asked(asked)
     if 2 * len(wanted & other.telling) <= len(wanted):
         return False
     said = one.text if len(older.content) > LONG else older.content
     anew = other.text if len(newer.content) > LONG else newer.content
-    return judged(said, anew, _OF_SENTENCES).likely >= LIKELY_IN_PART and not say_the_same(said, anew)
+    least = LIKELY_IN_BOTH if shorter > LONG else LIKELY_IN_PART
+    return judged(said, anew, _OF_SENTENCES).likely >= least and not say_the_same(said, anew)
 
 
 @lru_cache(1024)  # the best hits of one question are compared with each other
 def _asked_of(title: str, content: str, wanted: frozenset[str]) -> Sentence:
     """The sentence of a note that has most of the words asked for, seldom ones first."""
-    sentences = _read(title, content).sentences
+    sentences = read_note(title, content).sentences
     counts = Counter(word for item in sentences for word in item.telling & wanted)
     return max(sentences, key=lambda item: sum(1.0 / counts[word] for word in item.telling & wanted))
 
 
 @lru_cache(16)
-def _asked(question: str) -> frozenset[str]:
-    return _sentence(question).telling
+def words_asked(question: str) -> frozenset[str]:
+    return sentence_of(question).telling
 
 
 class ToRead(NamedTuple):
@@ -351,49 +353,85 @@ class ToRead(NamedTuple):
 
 
 def to_read(older: Note, newer: Note, likeness: float) -> ToRead:
-    """All of two notes; of a long one the sentence that is likest to the other. Values are spelled in one way.
+    """All of two notes but reasons and sources; of a long one the sentence that is likest to the other.
 
-    The cosine of all that a long note tells says little about one sentence.
+    The cosine of all that a long note tells says little about one sentence. Values are spelled in one way.
     """
     texts = [older.content, newer.content]
     if max(map(len, texts)) > LONG:
         of, likeness = compared(older, newer).passages, _OF_ONE_SENTENCE
         texts = [sentence if len(text) > LONG else text for text, sentence in zip(texts, of, strict=True)]
+    texts = [without_reasons(text) for text in texts]
     return ToRead(texts[0], spelled_as(*texts), likeness)
 
 
-def only_said_by(note: Note, other: Note) -> str:
-    """The sentences of a note that tell a value or a name that the other has not, or mostly other words; cut short."""
-    its = _read(other.title, other.content[:LONGEST_NOTE])
-    mine = _read_as(other.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE])
-    return _cut([item.text for item in mine.sentences if _tells_more(item, its)])
+class Restated(NamedTuple):
+    """A clause that states anew what another text states; `names_former`: what it was before is spoken of besides."""
+
+    text: str
+    names_former: bool
 
 
-def left_untold(note: Note, newer: Note) -> tuple[int, str]:
-    """How many sentences of a note tell what a newer one neither tells nor replaces, and the beginning of them.
+_RELATIVE = re.compile(r"(?:which|who|whose|that|where|qui|que|dont|was)\b", re.IGNORECASE)
+_MOST_LEFT, _MOST_FRESH = 2, 3  # words in the place in which the two differ
+_ONE_FORM = 0.5  # of all words around that place are the same
 
-    Replaced is of each sentence of the newer one the sentence that shares the most with it.
+
+def restated(older: str, newer: str) -> Restated | None:
+    """The clause of a text, not its first, that says what the older one says with other words in one place.
+
+    "Meera changed teams. The billing service is owned by Joaquin, who ..." is about Meera first: read as a whole it
+    says little of the service. None where there is no such clause.
     """
-    its = _read(newer.title, newer.content[:LONGEST_NOTE])
-    mine = _read_as(newer.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE])
-    pairs = _compared_in_order(mine, its)
-    replaced = {-i for shared, i, _ in _matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
-    left = [each for place, each in enumerate(mine.sentences) if place not in replaced and _tells_more(each, its)]
-    return len(left), _cut([each.text for each in left])
+    texts = clauses(newer)
+    claims = [claim(text) for text in texts]
+    mine, found = claim(older), list[tuple[float, Restated]]()
+    for text, its in zip(texts[1:], claims[1:], strict=True):
+        others = frozenset[str]().union(*(each.stems for each in claims if each is not its))
+        alike, left = _in_one_form(mine, its)
+        is_own = not any(each.stem in claims[0].stems for each in mine.head if each.kind == "word" and its.holds(each))
+        is_told = all(_is_value(each) or each.stem in others for each in left)
+        if is_own and is_told and alike >= _ONE_FORM and not _RELATIVE.match(text):
+            found.append((alike, Restated(text, any(each.stem in others for each in left if each.kind != "value"))))
+    return max(found)[1] if found else None
 
 
-def _cut(texts: Sequence[str]) -> str:
-    text = " … ".join(texts)
-    return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
+def _is_value(term: Term) -> bool:
+    """Whether another one may stand in its place: a value, or a name behind the verb."""
+    return term.kind == "value" or (term.kind == "name" and not term.subject)
 
 
-def _tells_more(said: Sentence, known: Reading) -> bool:
-    fresh = len(said.telling - known.telling)
-    is_other = fresh >= FEW_TELLING and 2 * fresh > len(said.telling)
-    return is_other or bool(said.values - known.values or said.names - known.telling)
+def _in_one_form(mine: Claim, its: Claim) -> tuple[float, list[Term]]:
+    """How much two claims are written alike around the one place where they differ, in 0..1; and what is there.
+
+    0 where they differ in more than that, share nothing, or speak of two things.
+    """
+    here, there = ([each for each in said.head if not each.generic] for said in (mine, its))
+    left = [place for place, each in enumerate(here) if not _holds(its, each)]
+    fresh = [place for place, each in enumerate(there) if not _holds(mine, each)]
+    gone, come = [here[place] for place in left], [there[place] for place in fresh]
+    kept = [each for each in here if each not in gone]
+    if not (_is_one_place(left, _MOST_LEFT) and _is_one_place(fresh, _MOST_FRESH)):
+        return 0.0, []
+    sorts = [{each.sort for each in side if each.kind == "value"} for side in (gone, come)]
+    who = left == [0] and fresh[0] == 0  # "Ferdinand keeps bees": a name too, though any word begins so
+    is_another = any(each.subject and each.kind != "name" for each in gone) and not who
+    is_another = is_another or bool(sorts[0] and sorts[0].isdisjoint(sorts[1]))
+    if is_another or not kept:
+        return 0.0, []
+    words, others = (said.words - {each.text for each in apart} for said, apart in ((mine, gone), (its, come)))
+    return len(words & others) / max(1, len(words | others)), gone
 
 
-def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int, int]]:
+def _holds(said: Claim, term: Term) -> bool:
+    return term.stem in said.stems if term.kind == "value" else said.holds(term)
+
+
+def _is_one_place(places: Sequence[int], most: int) -> bool:
+    return 0 < len(places) <= most and places[-1] - places[0] + 1 == len(places)
+
+
+def matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int, int]]:
     """Each sentence with the one that it shares the most with, the likest first."""
     left, right = set(), set()
     for shared, i, j in pairs:
@@ -404,17 +442,17 @@ def _matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, i
 
 
 @lru_cache(1024)
-def _read(title: str, content: str) -> Reading:
+def read_note(title: str, content: str) -> Reading:
     """A note's sentences, and what its title and they tell together."""
-    return _reading(title, tuple(map(_sentence, _parts(title, content))))
+    return _reading(title, tuple(map(sentence_of, _parts(title, content))))
 
 
-def _read_as(one: str, title: str, content: str) -> Reading:
+def read_as(one: str, title: str, content: str) -> Reading:
     """The same of a note, with its values as another text spells them."""
     if spelled_as(one, content) is content:
-        return _read(title, content)
+        return read_note(title, content)
     parts = _parts(title, content)
-    return _reading(title, tuple(replace(_sentence(spelled_as(one, part)), text=part) for part in parts))
+    return _reading(title, tuple(replace(sentence_of(spelled_as(one, part)), text=part) for part in parts))
 
 
 def _parts(title: str, content: str) -> list[str]:
@@ -424,13 +462,13 @@ def _parts(title: str, content: str) -> list[str]:
 def _reading(title: str, sentences: tuple[Sentence, ...]) -> Reading:
     return Reading(
         sentences,
-        frozenset().union(_sentence(title).telling, *(item.telling for item in sentences)),
+        frozenset().union(sentence_of(title).telling, *(item.telling for item in sentences)),
         frozenset().union(*(item.values for item in sentences)),
         any(item.denies for item in sentences),
     )
 
 
-def _sentence(text: str) -> Sentence:
+def sentence_of(text: str) -> Sentence:
     telling, values, names, words = set(), set(), set(), set()
     plain = _CONTRACTED.sub(r"\1\2 not", _HALF_HOUR.sub("30 minutes", text.replace("\u2019", "'")))
     for place, found in enumerate(_TOKEN.finditer(plain)):
@@ -442,10 +480,10 @@ def _sentence(text: str) -> Sentence:
             values.add(value.group(1).lstrip("0").replace(",", ".") or "0")
         elif token in _NUMBERS:
             values.add(_NUMBERS[token])
-        elif token in _TIMES or token.removesuffix("s") in DAYS:
-            values.add(_VALUE_ENDINGS.sub("", token))
+        elif token in _TIMES or token in DAYS or token.removesuffix("s") in DAYS:
+            values.add(VALUE_ENDINGS.sub("", token))
         elif token not in STOP_WORDS and token not in _DENIALS:
-            stems = {_VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
+            stems = {VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
             telling |= stems
             if _is_name(written, place):
                 names |= stems
@@ -489,29 +527,10 @@ def _beginning(text: str) -> str:
     """The first word by its stem, if it may be a name."""
     found = _TOKEN.search(text)
     word = found.group() if found else ""
-    return _VALUE_ENDINGS.sub("", folded(word)) if word[:1].isupper() else ""
+    return VALUE_ENDINGS.sub("", folded(word)) if word[:1].isupper() else ""
 
 
 def _are_opposite(a: Sentence, b: Sentence) -> bool:
     return any(
         word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words) for word in a.words & _OPPOSITE.keys()
     )
-
-
-def otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
-    """Which note says something else, what of it, and the call that mends it."""
-    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
-    parts = parts_that_differ(other.content, note.content)
-    there, here = (text and f'"{text}"' for text in parts) if parts else ("", "")
-    apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
-    sentence = f'{verb} {other.id} "{other.title}"{f": {apart}" if apart else ""}.'
-    return f"{sentence} {_replacing(*in_time(other, note))}"
-
-
-def _replacing(older: Note, newer: Note) -> str:
-    """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
-    if says_more(older.content, newer.content):
-        rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
-        return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
-    call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
-    return f"Replaces {older.id}? Only where both tell one fact: {call}"

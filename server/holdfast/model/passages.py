@@ -274,6 +274,8 @@ _SENTENCE = re.compile(
 )
 _HEADING_AT = re.compile(r"\s*#{1,6} +\S")
 _MARKS = 8  # tokens for "…" before and after
+_LEAD = 4  # tokens for that before a line
+_TO_FOLLOW = 20  # characters behind a word, in which what is told of it may stand
 _HEADING_SHARE = 4  # of the room, one part may be the heading
 _STEM_LOSS, _SHORTEST_STEM = 2, 4  # letters at a word's end that may differ
 _SAME = 1e-9  # sums of floats that differ by less are equal
@@ -370,6 +372,26 @@ def first_sentence(content: str, most: int) -> str:
     found = _SENTENCE.match(content.strip())
     line = found.group() if found else ""
     return beginning(line.strip(" \t\r\n#>*-") or line.strip(), most)
+
+
+def line_around(line: str, text: str, terms: Iterable[str], most: int, known: str = "") -> str:
+    """A line, or the part of a text, on at most so many tokens, that has more of a question's words, and what follows.
+
+    `line` is on as many tokens, and what the text is told by; where it is cut, a word at its end tells nothing. Words
+    that are `known`, from another text, count less.
+    """
+    stems = _stems_in(text, {_stem(term) for term in terms})
+    fresh = stems - _stems_in(known, stems)
+    missing = stems - _stems_in(_but_its_end(line), stems)
+    places = {_place(text, stem) for stem in missing}
+    starts = sorted(places | {_before(text, place, most) for place in places})
+    parts = [f"{MORE} {beginning(text[start:].lstrip(), most - _LEAD)}" for start in starts]
+    said = {part: _stems_in(_but_its_end(part), stems) for part in (line, *parts)}
+    return max(said, key=lambda part: (len(said[part] & fresh), len(said[part])))
+
+
+def _but_its_end(part: str) -> str:
+    return part[:-_TO_FOLLOW] if part.endswith(MORE) else part
 
 
 def _extent(text: str, spans: Sequence[tuple[int, int]], stems: Sequence[str], room: int) -> tuple[int, int]:
@@ -485,7 +507,11 @@ SHORTEST_PASSAGE: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most tokens of an answer's text, of its JSON, and of what is shown of one note."""
+    """The most tokens of an answer's text, of its JSON, and of what is shown of one note; see `tokens.most_tokens`.
+
+    A model reads one of the two forms. Text leaves out most of what is known of a note, so its budget is the smaller
+    one, unless the caller gives one for both.
+    """
 
     text: int
     structured: int

@@ -105,16 +105,16 @@ ROW_COLUMNS: Final = ", ".join(RankCandidate._fields[: RankCandidate._fields.ind
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the legs found, unordered.
+    """What the legs found, unordered; how many notes hold each rare word or identifier of the query (`rare`).
 
-    `unknown` are the query's terms that no note of the whole store has. `rare` tells for each rare word or identifier
-    of the query that some note holds how many notes do, of `notes` in all.
+    `unknown` are the query's terms that no note has, `places` those that name a space; there are `notes` in all.
     """
 
     candidates: tuple[RankCandidate, ...]
     unknown: frozenset[str] = frozenset()
     rare: Mapping[str, int] = field(default_factory=dict)
     notes: int = 0
+    places: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,7 @@ FLOOR = 0.14  # below it a single note is not returned
 WEAK = 0.7  # below it a note is marked as doubtful
 _BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
 LEVELLED = 32  # places whose relevances are brought into order
-_BEST, _NEARLY = 8, 0.93  # places in which words decide between two of nearly the same score; its share
-_HIGHEST = 0.999  # odds are counted up to here
+_BEST, _NEARLY, _HIGHEST = 8, 0.93, 0.999  # places in which words decide, from which share of a score on; the most odds
 _CAREFUL = (WEAK / (1 - WEAK)) / (0.55 / (1 - 0.55))  # see `careful`
 _STEEPNESS, _MIDDLE, _Z_SHARE, _NAMED, _WORDS_ONLY = 4.24, 0.6, 0.2, 0.1, 1.5
 _LENGTH_SHARE, _USUAL_TERMS, _MOST_TERMS, _STRANGE = 0.1, 5, 8, 0.3  # longer questions tell more
@@ -157,6 +156,7 @@ _BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of wh
 # a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
 _PLAIN, _ONE_WORD, _NOBODY_KNOWS, _NO_SUCH_NAME, _SURER = 4.5, 0.33, 0.9, 2.0, 0.36
 _FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another language's; from here on odds are counted
+_LIKELIEST = 0.95  # of a note that lacks what is asked for: a tenth of these odds is below WEAK, however near it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,9 @@ class Terms(NamedTuple):
 class Ranked(NamedTuple):  # as many are made as candidates
     """A candidate with the number that orders and the one that gates; `also` are reasons beside words and meaning.
 
-    `unknown` is the share of the question's words that no note has. `terms` are those of the score as it was first,
-    None where the note is there for another reason. `share` is what doubts have left of the odds of its relevance,
-    `doubt` says why. `by_words`: no meanings were compared. `alone` is its relevance before `levelled` changed it.
+    `unknown` is the share of the question's words that no note has. `terms` are of the score as it was first, if any.
+    `share` is what doubts have left of the odds of its relevance, `doubt` says why; `alone` is that before `levelled`.
+    `by_words`: no meanings were compared. `untold` are ids of what it replaced that alone says what is asked.
     """
 
     candidate: RankCandidate
@@ -245,6 +245,7 @@ class Ranked(NamedTuple):  # as many are made as candidates
     doubt: str = ""
     by_words: bool = False
     alone: float | None = None
+    untold: tuple[str, ...] = ()
 
     @property
     def likeness(self) -> float:
@@ -317,7 +318,8 @@ def _log_odds(probability: float) -> float:
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    return item._replace(share=item.share * share, doubt=why, relevance=_with_odds(min(item.relevance, _SUREST), share))
+    relevance = _with_odds(min(item.relevance, _LIKELIEST), share)
+    return item._replace(share=item.share * share, doubt=why, relevance=relevance)
 
 
 def _with_odds(probability: float, factor: float) -> float:
@@ -389,11 +391,11 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
 
 
 def _with_more_words_first(ranked: list[Ranked]) -> list[Ranked]:
-    """Of two of the best that are nearly as good, what has more of the words first: "in winter", not "in summer"."""
+    """Of two of the best that are nearly as good, what has more of the words first, if not as a long note has them."""
     best = ranked[:_BEST]
     for place in range(len(best) - 1, 0, -1):
         better, item = best[place - 1 : place + 1]
-        is_near = not item.by_words and item.score >= _NEARLY * better.score
+        is_near = not (item.by_words or item.candidate.long) and item.score >= _NEARLY * better.score
         if is_near and set(item.candidate.matched) > set(better.candidate.matched):
             best[place - 1 : place + 1] = item._replace(also=(*item.also, "more of the words")), better
     scores = [*itertools.accumulate((item.score for item in reversed(best)), max)][::-1]
@@ -567,7 +569,7 @@ def _rarity(candidate: RankCandidate, telling: _Telling | None) -> tuple[float, 
     if named:
         share = len(named | strange) / max(1, telling.known)
         return _NAMED_FLOOR + share * (_HIGHEST_FLOOR - _NAMED_FLOOR), share
-    seldom = telling.seldom & held
+    seldom = telling.seldom.intersection((*held, *candidate.matched))  # a form of it is as good
     if not strange and not seldom:
         share = sum(telling.weights[label] for label in held) / telling.whole
         return (WEAK + share * (_HIGHEST_FLOOR - WEAK), share) if share >= NEARLY_ALL else (0.0, 0.0)

@@ -258,6 +258,7 @@ class JournalRecord:
         settled: every change up to this number is one or the other.
         undoes: the change that this one takes back.
         unplaced: the note was stored without a space because its caller had none.
+        same_text: of a change that a person made: neither the title nor the text of a note was changed.
         admin: the tool of the admin namespace that was called.
         outcome: how a call ended: `done`, or the name of an error.
         change_id: the change that an admin call made.
@@ -286,6 +287,7 @@ class JournalRecord:
     settled: int = 0
     undoes: str | None = None
     unplaced: bool = False
+    same_text: bool = False
     admin: str | None = None
     outcome: str | None = None
     change_id: str | None = None

@@ -7,12 +7,13 @@ a unit are listed in the languages that most notes are in.
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, any_of, folded, query_terms
+from holdfast.model.numbers import DAYS, NUMBER_WORDS, NUMBERED, NUMERALS, ORDINALS
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, query_terms
 
 CHANGE_WORDS = frozenset(
     """
@@ -79,14 +80,6 @@ AXES = (
 )  # fmt: skip
 AXIS_OF = {word: place for place, words in enumerate(AXES) for word in words.split()}
 
-# What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.
-NUMBERED = frozenset(
-    """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack
-    line level round iteration milestone quarter question task item case customer section page q kw nr no pr epic story
-    schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
-    size build run job release number numero nummer num""".split()  # noqa: SIM905
-)
-
 # Words that belong to nothing in particular: what shares only these does not speak of the same.
 GENERIC = frozenset(
     """decision decided decide decides choose chose chosen use uses used using run runs running ran written write
@@ -107,6 +100,9 @@ VERBS = COPULAS | frozenset(
     runs uses lives costs listens expires starts ends begins takes leads owns works serves""".split()  # noqa: SIM905
 )
 
+TITLED = frozenset("frau herr dr prof familie tante oma opa".split())  # noqa: SIM905 - as above
+_OF_ONE = ("s", "t", "d")
+ARTICLES = frozenset("the der die das le la el il o a".split())  # noqa: SIM905 - as above
 MINE = frozenset("my our mein meine unser unsere mi nuestro nuestra mon ma notre".split())  # noqa: SIM905 - as above
 # As in "Anna leads the team": of these there is one, so that another who does it has taken over.
 ROLES = MINE | frozenset(
@@ -138,29 +134,8 @@ _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "aga
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
 
-DAYS = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi
-    dimanche lunes martes miercoles jueves viernes sabado domingo
-    january february march april june july august september october november december
-    januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
-    novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
-    noon midnight""".split()  # noqa: SIM905 - a list of words reads better as one text
-)
-NUMERALS = {
-    word: str(number)
-    for number, words in enumerate(
-        (
-            "zero", "one eins une", "two zwei deux dos due", "three drei trois tres tre", "four vier quatre cuatro",
-            "five funf cinq cinco", "six sechs seis", "seven sieben sept siete", "eight acht huit ocho",
-            "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze once", "twelve zwolf douze doce",
-        )
-    )
-    for word in words.split()
-}  # fmt: skip
-
 # Units by what they measure: amounts of two of these are no versions of each other.
-_UNITS = (
+UNITS = (
     """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
     sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
     jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semanas mes meses ano anos""",
@@ -172,39 +147,16 @@ _UNITS = (
     "kg g mg grams tons",
     "degrees \u00b0c grad",
 )
-UNIT_OF = {word: place for place, words in enumerate(_UNITS) for word in words.split()}
-# Numbers by their words, which may stand together: "twenty-five", "fünfundzwanzig", "two hundred and ten".
-NUMBER_WORDS = {"ein": 1, "dix sept": 17, "dix huit": 18, "dix neuf": 19, "quatre vingt": 80, "dreisig": 30} | {
-    folded(word): number
-    for given, number in zip(
-        (
-            "zero null zéro cero", "one eins uno", "two zwei deux dos", "three drei trois tres",
-            "four vier quatre cuatro", "five fünf cinq cinco", "six sechs seis", "seven sieben sept siete",
-            "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze",
-            "twelve zwölf douze doce", "thirteen dreizehn treize trece", "fourteen vierzehn quatorze catorce",
-            "fifteen fünfzehn quinze quince", "sixteen sechzehn seize dieciséis", "seventeen siebzehn diecisiete",
-            "eighteen achtzehn dieciocho", "nineteen neunzehn diecinueve", "twenty zwanzig vingt veinte",
-            "veintiuno", "veintidós", "veintitrés", "veinticuatro", "veinticinco", "veintiséis", "veintisiete",
-            "veintiocho", "veintinueve", "thirty dreißig trente treinta", "forty vierzig quarante cuarenta",
-            "fifty fünfzig cinquante cincuenta", "sixty sechzig soixante sesenta", "seventy siebzig setenta",
-            "eighty achtzig ochenta", "ninety neunzig noventa",
-        ),
-        (*range(31), *range(40, 100, 10)),
-        strict=True,
-    )
-    for word in given.split()
-}  # fmt: skip
-_TWENTY = 20
-SCALES = {
-    "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12, "hundred": 100, "hundert": 100, "cents": 100,
-    "thousand": 1000, "tausend": 1000, "mille": 1000, "mil": 1000, "million": 10**6, "billion": 10**9,
-}  # fmt: skip
+SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
+PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
+CODE = re.compile(r"[a-z]{2,}-\d{2,}")  # of an incident, say
+UNIT_OF = {word: place for place, words in enumerate(UNITS) for word in words.split()}
 Kind = Literal["word", "name", "value"]
 
 LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
 STEM = 6  # letters of a word that are compared
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
-TOKEN = re.compile(r"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w.:/@+'\u2019%-]*[\w%+])?|/[\w/.-]+|:")
+TOKEN = re.compile(rf"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w{SIGNS}.:/@+'\u2019%-]*[\w{SIGNS}%+])?|/[\w/.-]+|:")
 _SAID = re.compile(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
 _POINT_OF_A_WORD = re.compile(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
     r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
@@ -228,10 +180,14 @@ _WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
 _DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 _KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
-ORDINALS = frozenset(
-    "first second third fourth fifth sixth seventh eighth ninth tenth fifteenth twentieth last".split()  # noqa: SIM905
-)
 _STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+# Between two clauses. The first one may only say of what the second is: "Bar next door: ...", "For the study, ...".
+_AND = "(?:so|and|but|und|aber|y|pero|et|mais)"
+_CLAUSE = re.compile(rf"(?<=[.!?;])\s+|\n+|:\s+|,\s+(?:{_AND}\s+)?|\s+{_AND}\s+")
+_OF_WHAT = re.compile(
+    r"(?:for|at|in|on|with|of|from|during|f\u00fcr|bei|im|am|an|auf|mit|pour|chez|dans|para|con)\b", re.IGNORECASE
+)
+_LEAST_CLAUSE, _LEAST_TOPIC = 3, 4  # words of a clause, and of one before a colon
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _EVERY = (
     rf"{_DAY}s|(?:every|each) (?:\w+ )?{_DAY}|daily|weekly|monthly|(?:jede[nrsm]?|immer) \w*(?:tag|woche)s?|"
@@ -251,6 +207,7 @@ _TIMETABLE = re.compile(
     r"(?: (?:to|till|until|bis) |-|\W*\Z))",
     re.IGNORECASE,
 )
+_PLACING = frozenset("in at on for within inside im bei auf fur dans chez sur pour en para a".split())  # noqa: SIM905 - as above
 _VERBS_FIRST = frozenset(
     """prefers prefer likes like wants want uses use keeps keep needs need always never please write run set has have
     remind answer drinks eats lives works speaks""".split()  # noqa: SIM905
@@ -370,6 +327,24 @@ def unpointed(text: str) -> str:
     return _POINT_OF_A_WORD.sub(r"\1", text)
 
 
+def clauses(text: str) -> list[str]:
+    """The clauses of a text; none where the first only says of what the next one is."""
+    text = unpointed(text)
+    parts, start = list[str](), 0
+    for end in _CLAUSE.finditer(text):
+        words, is_sentence = text[start : end.start()].split(), text[end.start() - 1] in ".!?;" or "\n" in end[0]
+        if end[0].strip().isalpha() and len(words) < _LEAST_CLAUSE:  # "Anna and Ben play": one clause
+            continue
+        is_topic = len(words) < _LEAST_TOPIC if ":" in end[0] else not is_sentence and _OF_WHAT.match(text)
+        if not parts and is_topic:
+            return []
+        parts.append(" ".join(words))
+        start = end.end()
+    parts.append(text[start:])
+    first, *rest = (part.strip(" .,;:") for part in parts)
+    return [first, *(part for part in rest if len(part.split()) >= _LEAST_CLAUSE)]
+
+
 def _is_negated(words: list[str]) -> bool:
     return any(word.replace("'", "") in NEGATIONS or word.endswith("n't") for word in words)
 
@@ -478,13 +453,40 @@ def _unit(figure: str, after: str) -> int | None:
     return UNIT_OF["uhr"] if re.fullmatch(r"\d{1,2}:\d\d", figure) else UNIT_OF.get(after)
 
 
+def named_first(tokens: list[str], plain: list[str], others: AbstractSet[str]) -> str:
+    """The stem of the name that a text begins with, as in "Anna takes 5 mg" and "Anna's dose"; empty where none does.
+
+    An ordinary noun mostly has an article, or one that belongs to it: "failed jobs are retried". A title before the
+    name is passed over; a surname may follow, or what the one is: "Otis the cat". `others` are words that name nobody.
+    """
+    begin = 1 if plain and plain[0] in TITLED else 0
+    names, following = tokens[begin : begin + 1], plain[begin + 1 : begin + 3]
+    if not names or not names[0][:1].isupper() or not following:
+        return ""
+    name = plain[begin].removesuffix("'s").removesuffix("\u2019s")
+    if name in others or not name.isalpha():
+        return ""
+    if name != plain[begin] or following[0] in ARTICLES:
+        return stem(name)
+    rest = tokens[begin + 1 :]
+    if rest[0].istitle() and rest[1:] and begin == 0:
+        following, rest = plain[2:4], rest[1:]
+    is_of_one = following[0].endswith("s" if name.endswith("s") else _OF_ONE)  # of what one does, not several
+    is_name = names[0][1:].islower() and rest[0].islower()
+    is_told = not COPULAS.isdisjoint(following[1:]) and following[1:] != ["a"]  # an article rather than the French verb
+    return stem(name) if is_name and is_of_one and not is_told else ""
+
+
 def end_of_subject(tokens: list[str]) -> int:
-    """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending."""
+    """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending.
+
+    "In tollgate the invoice is …" is about the invoice in tollgate; "in May the rent is …" says when.
+    """
     plain = [folded(token).rstrip(".,") for token in tokens]
     if plain and plain[0] in _VERBS_FIRST:
         return 0
     for place, word in enumerate(plain):
-        if _is_label(tokens[place], place):
+        if _is_label(tokens[place], place) or _is_behind_its_place(plain, place):
             continue
         if word.endswith(":") or (place and word in VERBS):
             return place
@@ -493,59 +495,38 @@ def end_of_subject(tokens: list[str]) -> int:
     return len(tokens) // 2
 
 
+def _is_behind_its_place(plain: list[str], place: int) -> bool:
+    """Whether a word begins what is told of a place, which the sentence names before."""
+    is_article = place > 1 and (plain[place] in ARTICLES or plain[place] in MINE)
+    return (
+        is_article
+        and plain[0] in _PLACING
+        and not any(word in DAYS or word == "may" or word[:1].isdigit() for word in plain[1:place])
+    )
+
+
 def _may_be_verb(word: str, place: int) -> bool:
     if stem(word) in GENERIC_STEMS:
         return word not in AXIS_OF and word not in NUMBERED
     return place > 1 and word.endswith(_VERB_ENDINGS) and word not in DAYS
 
 
-def number_words() -> str:
-    """A pattern of a number in small words without accents, a space or a hyphen between them."""
-    below, tens = (
-        any_of(word for word, number in NUMBER_WORDS.items() if word != "ein" and (number < _TWENTY) is small).replace(
-            "\\ ", r"[\s-]"
-        )
-        for small in (True, False)
-    )
-    word = rf"(?:{tens}(?:[\s-](?:(?:et|y)[\s-])?{below})?|{below}(?:und{tens})?|einund{tens})"
-    return (
-        rf"(?:(?:(?:{word}|an?|eine?|une?)[\s-]?)?{any_of(SCALES)}(?:[\s-](?:and[\s-])?{word}(?:[\s-]{any_of(SCALES)})?)*"
-        rf"|{word})"
-    )
+# What a sentence says beside its claim: "…, because the old contract had become too expensive", "… (see the mail)". It
+# is left where it tells a value, or ends no sentence.
+_REASON = re.compile(
+    rf"(?:[,;]?\s(?:{'|'.join(WHY)}|according to|gemäß|selon|según|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
+    r"[^,.;!?()\d\n]*(?=\Z|\n|[.!?]+(?:\s|\Z)|[,;]\s)|\s\((?:see|siehe|voir|véase|cf)\b[^()\d\n]*\))",
+    re.IGNORECASE,
+)
+_A_VALUE = re.compile(rf"\b(?:{'|'.join(sorted(DAYS | NUMBER_WORDS.keys()))})\b")
+_LEAST_BEFORE = 4  # words before a reason
 
 
-def number_of(words: str) -> Fraction:
-    """The number that such words tell."""
-    total, current = 0, 0
-    for word in re.findall(any_of((*NUMBER_WORDS, *SCALES)), words.lower().replace("-", " ")):
-        if word not in SCALES:
-            current += NUMBER_WORDS[word]
-        elif SCALES[word] < SCALES["thousand"]:
-            current = (current or 1) * SCALES[word]
-        else:
-            total, current = total + (current or 1) * SCALES[word], 0
-    return Fraction(total + current)
+def without_reasons(text: str) -> str:
+    """A text without what it says beside its claims, as reasons and sources."""
 
+    def kept(found: re.Match[str]) -> str:
+        is_told = text[: found.start()].count(" ") < _LEAST_BEFORE - 1 or _A_VALUE.search(folded(found[0]))
+        return found[0] if is_told else ""
 
-def amounts(digits: str) -> tuple[tuple[Fraction, ...], int]:
-    """What digits may stand for, none for what is no number; and how many stand behind the point.
-
-    Three digits behind a comma are thousands, and behind a point they may be: as 1.250 is written in German.
-    """
-    plain = re.sub(r"[ ']", "", digits)
-    marks = [mark for mark in plain if mark in ".,"]
-    if not marks:
-        return (Fraction(plain),), 0
-    head, tail = re.split(r"[.,](?=\d*\Z)", plain)
-    groups = re.split(r"[.,]", head)
-    are_thousands = 0 < len(groups[0]) <= 3 and groups[0][0] != "0" and all(len(each) == 3 for each in groups[1:])  # noqa: PLR2004
-    whole, point = "".join(groups), Fraction(f"{''.join(groups)}.{tail}")
-    if len(marks) > 1:
-        if not are_thousands or len(set(marks[:-1])) > 1:
-            return (), 0
-        if marks[-1] != marks[0]:
-            return (point,), len(tail)
-        return ((Fraction(whole + tail),), 0) if len(tail) == 3 else ((), 0)  # noqa: PLR2004 - a group
-    if len(tail) == 3 and are_thousands:  # noqa: PLR2004 - as above
-        return ((Fraction(whole + tail),), 0) if marks == [","] else ((Fraction(whole + tail), point), 0)
-    return (point,), len(tail)
+    return _REASON.sub(kept, text)

@@ -265,6 +265,7 @@ def _count(text: str) -> int:
     return ceil(sum([_known(part) if len(part) <= _LONGEST_WORD else _cost(part) for part in _PART.findall(text)]))
 
 
+LONGEST_NOTICE: Final = 150  # tokens of a remark beside an answer; a longer one is cut
 _SHORT = 1000  # characters
 _counted = lru_cache(2048)(_count)  # what is shown is counted several times, and is shown again
 

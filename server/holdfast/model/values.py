@@ -5,23 +5,35 @@ has readings: 01/03 is a day of January or of March, "8 h" eight hours or eight 
 reading of one agrees with one of the other. Nothing is known beyond the text: a day without a year agrees with that
 of any year, an hour without a part of the day with either.
 
-English is read in full; of German, French and Spanish the words for numbers, units, months and times of the day.
+English is read in full; of German, French and Spanish the words for numbers, units, months and times of the day; of
+Italian and Portuguese those for months.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from holdfast.model.statement import NUMBER_WORDS, NUMBERED, SCALES, amounts, number_of, number_words
-from holdfast.model.words import any_of
-
-_Key = TypeVar("_Key")
+from holdfast.model.numbers import (
+    BEHIND_DIGITS,
+    FIRST_ELSEWHERE,
+    FIRST_TO_TWELFTH,
+    MONTHS,
+    NUMBER_WORDS,
+    NUMBERED,
+    PARTS,
+    SCALES,
+    SHORT_MONTHS,
+    by_words,
+    one_of,
+    written_numbers,
+)
+from holdfast.model.words import any_of, lowered, plainly
 
 LONGEST, MOST = 4000, 100  # characters of a text that are looked at, and values of it
 
@@ -41,12 +53,6 @@ class Reading(NamedTuple):
 _ANY_HALF, _PERHAPS_24, _OF_12, _OF_24 = range(4)  # "two o'clock"; "7:30"; "7:30 pm"; "19:30", "07:30", "noon"
 _UNITS = Path(__file__).with_name("units.txt")  # read when the first text with a number is
 _CURRENCY_FIRST = "US$ $ € £ ¥ EUR USD GBP CHF JPY"
-_MONTHS = (
-    "january jan januar janvier enero", "february feb februar février febrero", "march mar märz mars marzo",
-    "april apr avril abril", "may mai mayo", "june jun juni juin junio", "july jul juli juillet julio",
-    "august aug août agosto", "september sep sept septembre septiembre", "october oct oktober okt octobre octubre",
-    "november nov novembre noviembre", "december dec dezember dez décembre diciembre",
-)  # fmt: skip
 _MONTHS_OR_WORDS = frozenset({"may", "mar"})  # months with a capital alone
 _NAMED = {
     Reading("day", 1231): "new year's eve|silvester|saint-sylvestre|nochevieja",
@@ -81,33 +87,12 @@ _BEHIND_HOUR = {
     "et quart": 15, "et demi": 30, "et demie": 30, "moins quart": -15, "moins le quart": -15,
     "y media": 30, "y cuarto": 15, "menos cuarto": -15,
 }  # fmt: skip
-_BEHIND_DIGITS = {
-    "k": 1000, "thousand": 1000, "tausend": 1000, "tsd": 1000, "mille": 1000, "mil": 1000, "million": 10**6,
-    "millions": 10**6, "millionen": 10**6, "mio": 10**6, "millones": 10**6, "mn": 10**6, "billion": 10**9,
-    "mrd": 10**9, "milliarden": 10**9, "bn": 10**9, "dozen": 12, "dutzend": 12,
-}  # fmt: skip
-_PARTS_OF_ONE = {
-    Fraction(1): "a|an|one|ein|eine|einen|einem|einer|eines|un|une|una",
-    Fraction(1, 2): "half an|half a|half|a half|eine halbe|einer halben|ein halbes|einen halben|halbe|une demi|demi|"
-    "un demi|media|medio|una media|\u00bd",
-    Fraction(1, 4): "quarter of an|quarter of a|a quarter of an|a quarter of a|un quart de|\u00bc",
-    Fraction(3, 4): "three quarters of an|three quarters of a|trois quarts de|\u00be",
-    Fraction(3, 2): "anderthalb|eineinhalb",
-    Fraction(5, 2): "zweieinhalb",
-    Fraction(6): "half a dozen|ein halbes dutzend|une demi-douzaine|media docena",
-}
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()  # noqa: SIM905 - a list of words reads better as one text
-_FIRST = "premier erste ersten erster erstes primero".split()  # noqa: SIM905 - as above
 _LABELS = NUMBERED | frozenset("version v release python node java port gate berth bus tram pier".split())  # noqa: SIM905 - as above
 _NO_COUNT = frozenset("this that the other which each every no any another new old next last".split())  # noqa: SIM905 - as above
+_MOST_OF_ARTICLES = 2
 _DAY, _HALF_DAY, _HOURS, _NOON = 1440, 720, 24, 12  # minutes, and hours
-_MOST_DAYS, _MOST_MONTHS, _MOST_OF_ARTICLES = 31, 12, 2
+_MOST_DAYS, _MOST_MONTHS = 31, 12
 _LOOKED_BACK = 30  # characters in which stands what belongs to a number
-# Letters and signs in a plainer form of the same length, so that places in a text stay what they are: the last is the
-# only letter of which the small one is two.
-_PLAINER = str.maketrans(
-    "\u00a0\u202f\u2009\u2019\u2013\u2212\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ\u0130", "   '--x\u00b5aouseeeeaacnaiouuAOUEi"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +121,10 @@ def spelled_as(one: str, other: str) -> str:
     its = values(other) if mine else ()
     if not its:
         return other
-    spellings = {_plainly(value.written) for value in mine}
+    spellings = {plainly(value.written) for value in mine}
     parts, at = [], 0
     for value in its:
-        like = [] if _plainly(value.written) in spellings else [each for each in mine if each.is_like(value)]
+        like = [] if plainly(value.written) in spellings else [each for each in mine if each.is_like(value)]
         one_value = [*like, *(each for each in its if like and each.is_like(like[0]))]
         if like and all(
             each.is_like(value) and each.is_like(like[0]) for each in one_value
@@ -171,20 +156,7 @@ def _are_one_time(less: Reading, more: Reading) -> bool:
     return less.much == more.much
 
 
-def _plainly(words: str) -> str:
-    return re.sub(r"[\s-]", " ", words.translate(_PLAINER).lower())
-
-
-def _one_of(words: Iterable[str]) -> str:
-    """A pattern of words without accents, whatever stands between the words of one."""
-    return any_of(map(_plainly, words)).replace("\\ ", r"[\s-]")
-
-
-def _by_words(table: dict[_Key, str]) -> dict[str, _Key]:
-    return {_plainly(word): key for key, words in table.items() for word in words.split("|")}
-
-
-# --- numbers --------------------------------------------------------------------------------------
+# --- times of the day and days --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,75 +173,12 @@ class _Text:
         return Value(start, end, self.cased[start:end], readings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """A number in a text: where it stands, what it may be, how many digits stand behind its point.
-
-    `form` tells how it is written. An article ("an hour", "half a litre") is a number before a unit alone.
-    """
-
-    start: int
-    end: int
-    amounts: tuple[Fraction, ...]
-    form: Literal["digits", "words", "ordinal", "article"]
-    decimals: int = 0
-    padded: bool = False
-
-    @property
-    def whole(self) -> int:
-        """Of what may be an hour or a day of a month; -1 for what can be none."""
-        is_whole = self.amounts[0].denominator == 1 and not self.decimals and self.form != "article"
-        return int(self.amounts[0]) if is_whole and len(self.amounts) == 1 else -1
-
-
-_AND_A_HALF = r"\s(?:and\sa\shalf|et\sdemie?|y\smedi[ao])(?!\w)"
-_PARTS = _by_words(_PARTS_OF_ONE)
-_ARTICLES = frozenset(_PARTS_OF_ONE[Fraction(1)].split("|"))
-
-
-@cache
-def _numbers_pattern() -> re.Pattern[str]:
-    return re.compile(
-        r"(?<![\w.,:/@#+-])(?:(?P<digits>(?>\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*))"
-        r"(?P<part>[\u00bd\u00bc\u00be])?(?:,-(?!\d))?(?![/:-]\d)"
-        rf"(?:\s?(?P<scale>{_one_of(_BEHIND_DIGITS)})(?!\w)(?:\.(?=\s?[€$£e]))?)?(?P<suffix>(?:st|nd|rd|th)(?!\w))?"
-        rf"|(?:(?P<some>{_one_of(_PARTS.keys() - _ARTICLES)})|(?P<words>{number_words()})"
-        rf"|(?P<ordinal>{_one_of((*_ORDINALS, *_FIRST))})|(?P<article>{_one_of(_ARTICLES)}))(?!\w))"
-        r"(?P<half>\sand\sa\shalf(?!\w))?"
-    )
-
-
-def _numbers(text: _Text) -> Iterator[_Number]:
-    for found in _numbers_pattern().finditer(text.low):
-        half = Fraction(1, 2) if found["half"] else Fraction(0)
-        if found["digits"]:
-            read, decimals = amounts(found["digits"])
-            more, times = half + _PARTS.get(found["part"], 0), _BEHIND_DIGITS.get(found["scale"], 1)
-            form: Literal["digits", "ordinal"] = "ordinal" if found["suffix"] else "digits"
-            is_padded = found["digits"][0] == "0" and found["digits"][1:2].isdecimal()
-            if read:
-                given = tuple((amount + more) * times for amount in read)
-                yield _Number(*found.span(), given, form, decimals if times == 1 else 0, is_padded)
-        elif found["words"]:
-            if not text.cased[slice(*found.span("words"))].isupper() and found["words"] != "null":  # DOS
-                yield _Number(*found.span(), (number_of(found["words"]) + half,), "words")
-        elif found["ordinal"]:
-            place = _ORDINALS.index(found["ordinal"]) if found["ordinal"] in _ORDINALS else 0
-            yield _Number(*found.span(), (Fraction(place + 1),), "ordinal")
-        else:
-            amount = _PARTS[_plainly(found["some"] or found["article"])] + half
-            yield _Number(*found.span(), (amount,), "words" if amount > _MOST_OF_ARTICLES else "article")
-
-
-# --- times of the day and days --------------------------------------------------------------------
-
-
 @cache
 def _hour_patterns() -> tuple[re.Pattern[str], ...]:
     """Of a time with a colon or a point; of what stands behind an hour; of what stands before one."""
     tail = (
         r"(?:\s?(?:(?P<half>[ap])\.?\s?m(?!\w|\s\w+(?:tag|woch|abend|morgen)\b)(?:\.(?=,|\s[a-z]))?|"
-        rf"(?P<part>{_one_of(_PART_OF_DAY)})(?!\w)))?"
+        rf"(?P<part>{one_of(_PART_OF_DAY)})(?!\w)))?"
     )
     colon = (
         r"(?<![\w:.,/])(?P<hour>\d{1,2})(?P<mark>[:.])(?P<minute>[0-5]\d)(?!\d|[:.,]\d)(?P<unit>\s?(?:uhr|h)(?!\w))?"
@@ -277,16 +186,16 @@ def _hour_patterns() -> tuple[re.Pattern[str], ...]:
     behind = (
         r"(?:\s?(?P<unit>uhr(?!\w)|heures?(?!\w)|o'?\s?clock(?!\w)|h(?![^\W\d]))"
         r"(?:\s?(?P<minute>[0-5]\d)(?!\w|[:.,/]\d|\s?min))?)?"
-        rf"(?:\s(?P<more>{_one_of(_BEHIND_HOUR)})(?!\w))?"
+        rf"(?:\s(?P<more>{one_of(_BEHIND_HOUR)})(?!\w))?"
     )
-    phrases = _one_of(_BEFORE_HOUR.keys() - {"half"})
+    phrases = one_of(_BEFORE_HOUR.keys() - {"half"})
     minutes = r"(?P<minutes>\d\d?)(?:\sminutes?\s(?P<to>to)|(?:\sminutes?)?\spast)"
     before = rf"(?<!\w)(?:(?P<phrase>{phrases}|(?<=at\s)half)|{minutes})\s\Z"
     return tuple(map(re.compile, (colon + tail, behind + tail, before)))
 
 
-_PART_OF_DAY = _by_words(_PARTS_OF_DAY)
-_MINUTES = {_plainly(words): minutes for words, minutes in (*_BEFORE_HOUR.items(), *_BEHIND_HOUR.items())}
+_PART_OF_DAY = by_words(_PARTS_OF_DAY)
+_MINUTES = {plainly(words): minutes for words, minutes in (*_BEFORE_HOUR.items(), *_BEHIND_HOUR.items())}
 _AT, _AT_SPANISH = re.compile(r"(?<!\w)(?:at|um)\s\Z"), re.compile(r"(?<!\w)a\slas?\s\Z")
 _FROM = re.compile(r"(?<!\w)(?:at|by|from|to|till?|until|around|about|um|ab|bis|gegen|a|de|vers|las?)\s\Z")
 _NO_NOUN = re.compile(
@@ -305,7 +214,7 @@ def _clocks(text: _Text) -> Iterator[Value]:
             yield text.value(*found.span(), time)
 
 
-def _clock(text: _Text, number: _Number) -> Value | None:
+def _clock(text: _Text, number: Number) -> Value | None:
     """A time of the day of which the hour is this number."""
     hour, start = number.whole, number.start
     found = _hour_patterns()[1].match(text.low, number.end)
@@ -322,9 +231,9 @@ def _clock(text: _Text, number: _Number) -> Value | None:
     )
     if not (is_told or is_bare or _AT_SPANISH.search(text.low, max(0, start - 6), start)):
         return None
-    minutes, is_open = int(found["minute"] or _MINUTES.get(_plainly(found["more"] or ""), 0)), number.form == "words"
+    minutes, is_open = int(found["minute"] or _MINUTES.get(plainly(found["more"] or ""), 0)), number.form == "words"
     if phrase:
-        its = _MINUTES[_plainly(phrase["phrase"])] if phrase["phrase"] else int(phrase["minutes"])
+        its = _MINUTES[plainly(phrase["phrase"])] if phrase["phrase"] else int(phrase["minutes"])
         minutes, start, is_open = -its if phrase["to"] else its, phrase.start(), True
     is_open = is_open or "clock" in unit or bool(found["more"])
     time = _time(hour, minutes, found, _OF_24 if number.padded else _ANY_HALF if is_open else _PERHAPS_24)
@@ -341,7 +250,7 @@ def _time(hour: int, minutes: int, found: re.Match[str], told: int) -> Reading |
     if hour > _HOURS:
         return None
     is_half = found["half"] and "uhr" not in (found["unit"] or "")  # "um 12 Uhr am Tor"
-    half = f"{found['half']}m" if is_half else _PART_OF_DAY.get(_plainly(found["part"] or ""), "")
+    half = f"{found['half']}m" if is_half else _PART_OF_DAY.get(plainly(found["part"] or ""), "")
     if half == "night":
         half = "pm" if _NOON / 2 <= hour < _NOON else "am"
     if half and hour <= _NOON:
@@ -361,14 +270,14 @@ def _day_patterns() -> tuple[re.Pattern[str], ...]:
         r"|(?P<only>\d\d?)/(?P<other>\d\d?)|(?P<ym>\d{4})-(?P<my>\d\d))(?![\w/:-]|[.,]\d)"
         r"|(?<=\b(?:am|ab)\s)(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?!\d)"
     )
-    behind = rf"(?:er|\.|\u00ba)?\s(?:of\s|de\s)?(?P<month>{_one_of(_MONTH_OF)})(?!\w)(?:\.?,?\s(?:del?\s)?{year})?"
-    before = rf"(?<!\w)(?P<month>{_one_of(_MONTH_OF)})\.?\s(?:the\s)?\Z"
-    named = rf"(?<!\w)(?P<name>{_one_of(_NAME)})(?!\w)(?:,?\s{year})?"
+    behind = rf"(?:er|\.|\u00ba)?\s(?:of\s|de\s)?(?P<month>{one_of(_MONTH_OF)})(?!\w)(?:\.?,?\s(?:del?\s)?{year})?"
+    before = rf"(?<!\w)(?P<month>{one_of(_MONTH_OF)})\.?\s(?:the\s)?\Z"
+    named = rf"(?<!\w)(?P<name>{one_of(_NAME)})(?!\w)(?:,?\s{year})?"
     return tuple(map(re.compile, (figures, behind, before, named, rf",?\s{year}")))
 
 
-_MONTH_OF = {_plainly(word): number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
-_NAME = _by_words(_NAMED)
+_MONTH_OF = MONTHS | SHORT_MONTHS
+_NAME = by_words(_NAMED)
 
 
 def _days(text: _Text) -> Iterator[Value]:
@@ -385,7 +294,7 @@ def _days(text: _Text) -> Iterator[Value]:
         if readings := [each for each in readings if each.much]:
             yield text.value(*found.span(), *readings)
     for found in _day_patterns()[3].finditer(text.low):
-        named = _NAME[_plainly(found["name"])]
+        named = _NAME[plainly(found["name"])]
         if named.kind == "day":
             yield text.value(*found.span(), named._replace(more=int(found["year"] or 0)))
         else:
@@ -398,7 +307,7 @@ def _day(day: int, month: int, year: int) -> Reading:
     return Reading("day", 100 * month + day if is_day else 0, year)
 
 
-def _date(text: _Text, number: _Number) -> Value | None:
+def _date(text: _Text, number: Number) -> Value | None:
     """A day of a month with a name, before or behind it; or a month of a year."""
     _, behind, before, _, year_behind = _day_patterns()
     start, end, whole, year = number.start, number.end, number.whole, ""
@@ -428,19 +337,22 @@ def _units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
     for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS.read_text("utf-8"), re.MULTILINE):
         for unit in found[2].split(";"):
             factor, *words = unit.split()
-            for word in dict.fromkeys(_plainly(word.replace("_", " ")) for word in words):
+            for word in dict.fromkeys(plainly(word.replace("_", " ")) for word in words):
                 units[word] = (*units.get(word, ()), (found[1], Fraction(factor)))
     return units
+
+
+_AND_A_HALF = r"\s(?:and\sa\shalf|et\sdemie?|y\smedi[ao])(?!\w)"
 
 
 @cache
 def _unit_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Of a unit behind a number, and of a currency before one."""
-    behind = rf"[ -]?(?P<unit>{_one_of(_units())})(?!\w)(?P<half>{_AND_A_HALF})?"
-    return re.compile(behind), re.compile(rf"(?<![^\W\d])(?P<unit>{_one_of(_CURRENCY_FIRST.split())})\s?\Z")
+    behind = rf"[ -]?(?P<unit>{one_of(_units())})(?!\w)(?P<half>{_AND_A_HALF})?"
+    return re.compile(behind), re.compile(rf"(?<![^\W\d])(?P<unit>{one_of(_CURRENCY_FIRST.split())})\s?\Z")
 
 
-def _measure(text: _Text, number: _Number) -> Value | None:
+def _measure(text: _Text, number: Number) -> Value | None:
     """A number with its unit or currency."""
     start, end = number.start, number.end
     found = _unit_patterns()[0].match(text.low, end)
@@ -450,10 +362,10 @@ def _measure(text: _Text, number: _Number) -> Value | None:
     told = first or found
     if number.form == "ordinal" or told is None:
         return None
-    units, more, times = _units()[_plainly(told["unit"])], Fraction(0), 1
+    units, more, times = _units()[plainly(told["unit"])], Fraction(0), 1
     if first:
         start, times = first.start(), 10**6 if found and found.group() == "m" else 1
-        found = found if found and (times > 1 or _units()[_plainly(found["unit"])] == units) else None
+        found = found if found and (times > 1 or _units()[plainly(found["unit"])] == units) else None
     elif found and found.group() == "m":  # as of a timeout
         units = (*units, ("s", Fraction(60)))
     if found and found["half"]:
@@ -475,7 +387,7 @@ _OR = re.compile(
 )
 
 
-def _is_unit(text: _Text, number: _Number, found: re.Match[str]) -> bool:
+def _is_unit(text: _Text, number: Number, found: re.Match[str]) -> bool:
     """Not "a second office", "an m", "5 M", "twice a day", "two or three weeks", "half a day"."""
     before = text.low[max(0, number.start - _LOOKED_BACK) : number.start]
     is_half_a_day = found["unit"] in {"day", "tag"} and number.amounts[0].denominator > 1
@@ -486,7 +398,7 @@ def _is_unit(text: _Text, number: _Number, found: re.Match[str]) -> bool:
     return text.cased[slice(*found.span("unit"))] not in {*"MTGSDH", "Kb", "kb", "Mb", "Gb", "Tb"}
 
 
-def _count(text: _Text, number: _Number) -> Value | None:
+def _count(text: _Text, number: Number) -> Value | None:
     """A number alone: how many there are, or the number that something has."""
     readings = _counted(text, number)
     return text.value(number.start, number.end, *readings) if readings else None
@@ -496,14 +408,14 @@ _WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_][\w-]*)\.?\s(?:no\.\s|#)?\Z")
 _NOUN_BEHIND = re.compile(r"[\s-](?!of\b)\w")
 
 
-def _counted(text: _Text, number: _Number) -> tuple[Reading, ...]:
+def _counted(text: _Text, number: Number) -> tuple[Reading, ...]:
     if number.form == "ordinal":
         return (Reading("ordinal", number.amounts[0]),)
     is_in_a_word = text.low[number.end : number.end + 1].isalnum()
     if number.form == "article" or number.padded or is_in_a_word:
         return ()
     found = _WORD_BEFORE.search(text.cased, max(0, number.start - _LOOKED_BACK), number.start)
-    word = _plainly(found["word"]) if found else ""
+    word = plainly(found["word"]) if found else ""
     if found and (word in _LABELS or (found["word"][0].isupper() and _is_inside(text.cased[: found.start()]))):
         return (Reading(f"number of {word}", max(number.amounts), number.decimals),)
     is_one = number.form == "words" and number.whole == 1
@@ -527,7 +439,7 @@ _FIGURE = re.compile(r"[\d\u00bd\u00bc\u00be]|halb|und\w*zig|hundert|tausend")
 @cache
 def _telling() -> frozenset[str]:
     """Words of which one is in every text that has a value without a figure."""
-    keys = (*_units(), *_ORDINALS, *_FIRST, *_NAME, *NUMBER_WORDS, *SCALES, "half")
+    keys = (*_units(), *FIRST_TO_TWELFTH, *FIRST_ELSEWHERE, *_NAME, *NUMBER_WORDS, *SCALES, "half")
     return frozenset(word for key in keys for word in re.split(r"[ ']", key) if len(word) > len("am"))
 
 
@@ -538,7 +450,7 @@ _SUMS = frozenset({"s", "month", "g", "oz", "mm", "inch", "ml"})
 
 @lru_cache(2048)  # one text is compared with many
 def _values(text: str) -> tuple[Value, ...]:
-    low = text.translate(_PLAINER).lower()
+    low = lowered(text)
     if not _FIGURE.search(low) and _telling().isdisjoint(re.findall(r"[^\W\d_]+", low)):
         return ()
     return _summed(_read(_Text(low, text)), low, text)[:MOST]
@@ -551,7 +463,7 @@ def _read(text: _Text) -> list[Value]:
             found.append(value)
     taken = frozenset(place for value in found for place in range(value.start, value.end))
     read: list[Value] = []
-    for number in _numbers(text):
+    for number in numbers(text.low, text.cased):
         if not taken.isdisjoint(range(number.start, number.end)) or (read and number.start < read[-1].end):
             continue
         each = next(filter(None, (kind(text, number) for kind in (_date, _clock, _measure, _count))), None)
@@ -578,3 +490,84 @@ def _summed(found: Sequence[Value], low: str, cased: str) -> tuple[Value, ...]:
         else:
             summed.append(value)
     return tuple(summed)
+
+
+def _number_of(words: str) -> Fraction:
+    """The number that such words tell."""
+    total, current = 0, 0
+    for word in re.findall(any_of((*NUMBER_WORDS, *SCALES)), words.lower().replace("-", " ")):
+        if word not in SCALES:
+            current += NUMBER_WORDS[word]
+        elif SCALES[word] < SCALES["thousand"]:
+            current = (current or 1) * SCALES[word]
+        else:
+            total, current = total + (current or 1) * SCALES[word], 0
+    return Fraction(total + current)
+
+
+def _amounts(digits: str) -> tuple[tuple[Fraction, ...], int]:
+    """What digits may stand for, none for what is no number; and how many stand behind the point.
+
+    Three digits behind a comma are thousands, and behind a point they may be: as 1.250 is written in German.
+    """
+    plain = re.sub(r"[ ']", "", digits)
+    marks = [mark for mark in plain if mark in ".,"]
+    if not marks:
+        return (Fraction(plain),), 0
+    head, tail = re.split(r"[.,](?=\d*\Z)", plain)
+    groups = re.split(r"[.,]", head)
+    are_thousands = 0 < len(groups[0]) <= 3 and groups[0][0] != "0" and all(len(each) == 3 for each in groups[1:])  # noqa: PLR2004
+    whole, point = "".join(groups), Fraction(f"{''.join(groups)}.{tail}")
+    if len(marks) > 1:
+        if not are_thousands or len(set(marks[:-1])) > 1:
+            return (), 0
+        if marks[-1] != marks[0]:
+            return (point,), len(tail)
+        return ((Fraction(whole + tail),), 0) if len(tail) == 3 else ((), 0)  # noqa: PLR2004 - a group
+    if len(tail) == 3 and are_thousands:  # noqa: PLR2004 - as above
+        return ((Fraction(whole + tail),), 0) if marks == [","] else ((Fraction(whole + tail), point), 0)
+    return (point,), len(tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a text: where it stands, what it may be, how many digits stand behind its point.
+
+    `form` tells how it is written. An article ("an hour", "half a litre") is a number before a unit alone.
+    """
+
+    start: int
+    end: int
+    amounts: tuple[Fraction, ...]
+    form: Literal["digits", "words", "ordinal", "article"]
+    decimals: int = 0
+    padded: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Of what may be an hour or a day of a month; -1 for what can be none."""
+        is_whole = self.amounts[0].denominator == 1 and not self.decimals and self.form != "article"
+        return int(self.amounts[0]) if is_whole and len(self.amounts) == 1 else -1
+
+
+def numbers(low: str, cased: str) -> Iterator[Number]:
+    """The numbers of a text, given as it is and in small plain letters (`lowered`)."""
+    for found in written_numbers().finditer(low):
+        half = Fraction(1, 2) if found["half"] else Fraction(0)
+        if found["digits"]:
+            read, decimals = _amounts(found["digits"])
+            more, times = half + PARTS.get(found["part"], 0), BEHIND_DIGITS.get(found["scale"], 1)
+            form: Literal["digits", "ordinal"] = "ordinal" if found["suffix"] else "digits"
+            is_padded = found["digits"][0] == "0" and found["digits"][1:2].isdecimal()
+            if read:
+                given = tuple((amount + more) * times for amount in read)
+                yield Number(*found.span(), given, form, decimals if times == 1 else 0, is_padded)
+        elif found["words"]:
+            if not cased[slice(*found.span("words"))].isupper() and found["words"] != "null":  # DOS
+                yield Number(*found.span(), (_number_of(found["words"]) + half,), "words")
+        elif found["ordinal"]:
+            place = FIRST_TO_TWELFTH.index(found["ordinal"]) if found["ordinal"] in FIRST_TO_TWELFTH else 0
+            yield Number(*found.span(), (Fraction(place + 1),), "ordinal")
+        else:
+            amount = PARTS[plainly(found["some"] or found["article"])] + half
+            yield Number(*found.span(), (amount,), "words" if amount > _MOST_OF_ARTICLES else "article")

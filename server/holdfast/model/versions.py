@@ -12,15 +12,19 @@ hardly answers).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
-from holdfast.model.statement import LONGEST, Statement, statement
+from holdfast.model.numbers import PERIOD
+from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem
 from holdfast.model.values import spelled_as
+from holdfast.model.words import folded
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -35,6 +39,10 @@ MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it
 SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
 _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
 _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
+_SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
+_ONE_MORE = re.compile(
+    r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)"
+)
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -47,47 +55,17 @@ _RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doub
 _READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an order, where two were read together
 
-WEIGHTS: Mapping[str, float] = {
-    "always": -3.19,
-    "cosine": 4.84,
-    "near": -0.59,
-    "one denies": -0.36,
-    "denies the same": 1.10,
-    "shared": 0.67,
-    "nothing shared": -1.48,
-    "only the subject is shared": -0.29,
-    "only the subject is shared, no such value": -0.79,
-    "newer is covered": -0.16,
-    "newer's subject is the older's": 0.25,
-    "older's subject is the newer's": 1.86,
-    "left": -0.35,
-    "fresh": -0.18,
-    "left in the subject": 0.39,
-    "fresh in the subject": -0.36,
-    "more than one other word": 0.16,
-    "asks for the same": 0.18,
-    "asks for something else": -0.79,
-    "longer": -0.02,
-    "other values": -0.61,
-    "other values alone": 0.66,
-    "other words beside other values": 0.08,
-    "other names beside other values": -1.08,
-    "same values": -1.15,
-    "values of other sorts": -1.16,
-    "one has a value": -0.91,
-    "changed": 1.61,
-    "changed, other words and values": -0.25,
-    "changed, no other words": 0.13,
-    "changed to another value": 0.47,
-    "its state has changed": 1.43,
-    "another state has changed": -0.44,
-    "quotes": 0.73,
-    "one frame, other words and values": -1.56,
-    "one frame, other values": -1.13,
-    "one place, another value": 1.32,
-    "one place in the subject": 0.06,
-    "one place in the subject, of a role": 1.25,
-}
+
+def _weights() -> list[dict[str, float]]:
+    """The parts of the table: for each sign its weight."""
+    lines = Path(__file__).with_suffix(".txt").read_text("utf-8").split("\n")
+    parts = "\n".join(line for line in lines if line[:1] != "#").split("\n--\n")
+    return [
+        {name: float(weight) for weight, name in re.findall(r"^ *(\S+)  (.+)$", part, re.MULTILINE)} for part in parts
+    ]
+
+
+WEIGHTS, READ_TOGETHER = _weights()
 
 
 class ReadTogether(NamedTuple):
@@ -98,53 +76,6 @@ class ReadTogether(NamedTuple):
 
     anew: float
     again: float
-
-
-# The same where the two were also read together (`ReadTogether`), fitted on other notes than that model learned from.
-READ_TOGETHER: Mapping[str, float] = {
-    "always": -2.01,  # 0.2 less than fitted: among the best hits more pairs are about two things than among all
-    "cosine": 1.99,
-    "near": -0.03,
-    "one denies": 0.45,
-    "denies the same": -0.24,
-    "shared": 0.06,
-    "nothing shared": -1.01,
-    "only the subject is shared": 0.39,
-    "only the subject is shared, no such value": -0.14,
-    "newer is covered": -0.44,
-    "newer's subject is the older's": 0.33,
-    "older's subject is the newer's": 0.20,
-    "left": 0.02,
-    "fresh": -0.01,
-    "left in the subject": 0.01,
-    "fresh in the subject": 0.02,
-    "more than one other word": 0.21,
-    "asks for the same": 0.39,
-    "asks for something else": -1.02,
-    "longer": 0.15,
-    "other values": -0.57,
-    "other values alone": 0.98,
-    "other words beside other values": 0.41,
-    "other names beside other values": -0.84,
-    "same values": -0.20,
-    "values of other sorts": -0.01,
-    "one has a value": -0.05,
-    "changed": 0.08,
-    "changed, other words and values": 0.16,
-    "changed, no other words": 0.29,
-    "changed to another value": 1.60,
-    "its state has changed": 0.81,
-    "another state has changed": -0.55,
-    "quotes": 0.95,
-    "one frame, other words and values": -1.54,
-    "one frame, other values": 0.34,
-    "one place, another value": 0.80,
-    "one place in the subject": -0.09,
-    "one place in the subject, of a role": 0.98,
-    "siblings": -0.80,
-    "anew": 0.95,
-    "again": -0.08,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +161,18 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
-    if _belong_to_two(claim(older), claim(newer)) or are_twins(claim(older), claim(newer)):
+    one, other = claim(older), claim(newer)
+    values = _values(one, other)
+    is_of_two = _name_two(one, other) and (values.differ or values.other)
+    is_one_more = _is_one_more(older, newer) or are_entries(older, newer)
+    if is_of_two or is_one_more or _belong_to_two(one, other) or are_twins(one, other):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
+
+
+def succeeded(likely: float) -> float:
+    """How likely, where the newer text also speaks of what was there before: "Meera changed teams", as its owner."""
+    return likely / (likely + (1.0 - likely) * math.exp(-_SUCCEEDED))
 
 
 def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
@@ -243,28 +183,6 @@ def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
     likely = max(_LEAST_READ, min(1.0 - _LEAST_READ, likely))
     read = _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely))
     return Judged(likely, max(read, odds) if max(len(older), len(newer)) > _READ_WHOLE else read)
-
-
-def overtaken(
-    wholes: Mapping[str, Sequence[str]], likely: Mapping[tuple[str, str], float], said: Mapping[str, str]
-) -> dict[tuple[str, str], list[str]]:
-    """What was made of several notes beside each newer version of one of these, with the other notes it was made of.
-
-    Args:
-        wholes: for each note that was consolidated what it was made into.
-        likely: how likely the first is the older version of the second.
-        said: since when each holds, of those that may be shown.
-    """
-    return {
-        (whole, newer): [other for other in wholes if whole in wholes[other] and other != part]
-        for (part, newer), worth in likely.items()
-        for whole in wholes.get(part, ())
-        if worth >= FOLDED
-        and {whole, newer} <= said.keys()
-        and likely.get((whole, newer)) != 1.0
-        and whole not in wholes.get(newer, ())
-        and said[newer] > said[whole]
-    }
 
 
 def says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
@@ -361,7 +279,8 @@ def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
         **_of_changes(both),
         **_of_form(both, is_role=one.role or other.role),
     }
-    return Evidence({name: float(value) for name, value in found.items()}, _are_siblings(both))
+    signs = {name: float(value) for name, value in found.items()}
+    return Evidence(signs, _are_siblings(both) or are_entries(older, newer))
 
 
 def _side_by_side(older: Claim, newer: Claim) -> _Both:
@@ -503,6 +422,7 @@ def _are_siblings(both: _Both) -> bool:
         or _are_of_two(older, newer)
         or _belong_to_two(older, newer)
         or (both.values.differ and (_tells_of_a_part(older, newer) or _tells_of_a_part(newer, older)))
+        or ((both.values.differ or both.values.other) and _name_two(older, newer))
         or _fill_one_form(both)
         or (both.values.other and both.share_only_their_subject)  # a day of one thing and an amount of another
         or (newer.ended and bool(both.left) and bool(both.fresh))  # what is no longer so is something else
@@ -528,6 +448,25 @@ def are_twins(older: Claim, newer: Claim) -> bool:
         return True
     is_alike = _frame(older, newer) >= _HALF
     return is_alike and (_are_opposites(older, newer, by_subject=True) or _have_two_labels(older, newer, both=True))
+
+
+def are_entries(older: str, newer: str) -> bool:
+    """Whether both are of a series: of another month with its amount, a payment, somebody's turn, a numbered report."""
+    one, other = claim(older), claim(newer)
+    codes, days, much, words = (bool(a - b and b - a) for a, b in zip(_series(one), _series(other), strict=True))
+    turns = {found[0] for text in (older, newer) if (found := PERIOD.search(text))}
+    is_of_day = days and (much or (not PAID.isdisjoint(one.words & other.words) and _frame(one, other) >= _SAME_FRAME))
+    is_told = other.changed or not SINCE.isdisjoint(other.words)  # since when it is so
+    return not is_told and (codes or is_of_day or (words and len(turns) > 1))
+
+
+def _series(said: Claim) -> list[set[str]]:
+    """The codes of its subject, its days and months but no years, amounts right behind one of these, other words."""
+    codes = {term.stem for term in said.head if term.subject and CODE.fullmatch(term.text)}
+    days = {term.stem for term in said.head if term.sort == "date" and not term.stem[2:].isdecimal()}
+    both = zip(said.head, said.head[1:], strict=False)
+    much = {two.stem for one, two in both if one.stem in days and two.sort.startswith(("amount", "figure"))}
+    return [codes, days, much, {term.stem for term in said.head if term.kind != "value"}]
 
 
 def _fill_one_form(both: _Both) -> bool:
@@ -582,6 +521,21 @@ def _belong_to_two(older: Claim, newer: Claim) -> bool:
     """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "the saddle of Blitz"."""
     apart = older.wholes - newer.stems and newer.wholes - older.stems
     return bool(apart) and older.part == newer.part and not newer.changed
+
+
+def _name_two(older: Claim, newer: Claim) -> bool:
+    """Whether each begins with a name that the other has not: Anna's dose is none of Ben's."""
+    named = older.named and newer.named
+    return bool(named) and older.named not in newer.stems and newer.named not in older.stems
+
+
+def _is_one_more(older: str, newer: str) -> bool:
+    """As "Ada's second supervisor is Dr. Faye" beside "Ada's supervisor is Dr. Lund": with a name of their own."""
+    mine, its, found = claim(older), claim(newer), _ONE_MORE.search(folded(newer))
+    about = {term.stem for term in mine.head if term.subject}
+    if found is None or its.changed or _ONE_MORE.search(folded(older)) or stem(found[1]) not in about:
+        return False
+    return any(term.kind == "name" and not mine.holds(term) for term in its.terms)
 
 
 def _tells_of_a_part(one: Claim, other: Claim) -> bool:

@@ -552,3 +552,35 @@ def question_key(text: str) -> str:
     """A short stable name of a question, the same however it is spaced, capitalised and ended."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" ?!.。？！")
     return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
+
+
+def tables(text: str) -> dict[str, list[tuple[str, str, int]]]:
+    """Tables of words, of each word what its line says it means, and its place in the line.
+
+    A line names the table and, if anything, what its words mean; "_" is a space in a word, and indented lines go on.
+    """
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for line in re.sub(r"\n +", " ", text).splitlines():
+        if not line.startswith("#"):
+            head, _, named = line.partition(": ")
+            table, _, means = head.partition(" ")
+            rows = ((word.replace("_", " "), means, place) for place, word in enumerate(named.split()))
+            found.setdefault(table, []).extend(rows)
+    return found
+
+
+# Letters and signs in a plainer form of the same length, so that places in a text stay what they are: the last is the
+# only letter of which the small one is two.
+_PLAINER = str.maketrans(
+    "\u00a0\u202f\u2009\u2019\u2013\u2212\u00d7\u03bcäöüßéèêëàâçñáíóúûÄÖÜÉ\u0130", "   '--x\u00b5aouseeeeaacnaiouuAOUEi"
+)
+
+
+def lowered(text: str) -> str:
+    """A text in small plain letters, each in its place."""
+    return text.translate(_PLAINER).lower()
+
+
+def plainly(words: str) -> str:
+    """Words without accents, with a space wherever one or a hyphen stands between two."""
+    return re.sub(r"[\s-]", " ", lowered(words))

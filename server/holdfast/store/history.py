@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ import anyio.to_thread
 from anyio.to_thread import run_sync
 
 from holdfast.errors import IntegrityError, StorageError
-from holdfast.model.note import Note, instant, moment
-from holdfast.model.records import CAPSULES, NO_HASH, PROPOSALS, PURGE, JournalRecord, without_memory
+from holdfast.model.note import Note, moment
+from holdfast.model.records import CAPSULES, NO_HASH, PROPOSALS, PURGE, FileChange, JournalRecord, without_memory
 from holdfast.store.codec import MalformedError, Surroundings, content_hash, note_of, parse
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import SUFFIX, Folder, on_disk
@@ -34,6 +33,7 @@ from holdfast.store.journal import Journal, Record, line_of, read_line
 from holdfast.store.records import START, as_line, lines_since, months_in, read_record
 from holdfast.store.restore import going_forward
 from holdfast.store.settle import PlannedFile, intent_of, laid_aside
+from holdfast.store.stored import time_at
 
 _SPAN = 1 << 16  # bytes; so few are read through
 Read = Callable[[bytes], dict[str, Any] | None]
@@ -438,22 +438,12 @@ class FolderHistory:
             data = self._bytes(path)
             if data is not None and content_hash(data) == file.before:
                 deleted = self._files.signature(trash) if file.after is None else None
-                return self._past_text(file, data, deleted.modified_ns if deleted else _nanoseconds(created))
+                space = self._folder.space_of(file.path)
+                return past_text(file, data, space, deleted.modified_ns if deleted else None, created)
         raise IntegrityError(
             "The text from before this change is not kept any more: it was purged, or history/ was tidied by hand.",
             "Nothing was changed; a backup may have it.",
         )
-
-    def _past_text(self, file: PlannedFile, data: bytes, modified_ns: int | None) -> PastText:
-        around = Surroundings(self._folder.space_of(file.path))
-        try:
-            document = parse(data)
-            if "created" in document.values:
-                return PastText(note_of(document, around, file.note), data, None)
-            dated = Surroundings(around.space, _date(modified_ns, around.modified))
-            return PastText(note_of(document, dated, file.note), data, modified_ns)
-        except MalformedError as error:
-            raise IntegrityError("The text from before this change cannot be read as a note.") from error
 
     def _bytes(self, path: Path) -> bytes | None:
         try:
@@ -474,9 +464,22 @@ def void_changes(records: Sequence[Record]) -> set[str]:
     return {change for record in records for change in record.get("void", ())} - done
 
 
-def _nanoseconds(created: str) -> int | None:
-    return int(moment(created).timestamp()) * 1_000_000_000 if created else None
+def past_text(
+    file: PlannedFile | FileChange, data: bytes, space: str, modified_ns: int | None, created: str
+) -> PastText:
+    """A file of this space as it was; a note without a date has the file's in the trash, else `created`.
 
-
-def _date(modified_ns: int | None, default: str) -> str:
-    return default if modified_ns is None else instant(datetime.fromtimestamp(modified_ns / 1e9, UTC))
+    Raises:
+        IntegrityError: it cannot be read as a note.
+    """
+    if modified_ns is None and created:
+        modified_ns = int(moment(created).timestamp()) * 1_000_000_000
+    try:
+        document = parse(data)
+        if "created" in document.values or modified_ns is None:
+            modified_ns, around = None, Surroundings(space)
+        else:
+            around = Surroundings(space, time_at(modified_ns))
+        return PastText(note_of(document, around, file.note), data, modified_ns)
+    except MalformedError as error:
+        raise IntegrityError("The text from before this change cannot be read as a note.") from error

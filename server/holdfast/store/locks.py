@@ -350,7 +350,10 @@ async def if_free(lock: anyio.Lock) -> AsyncIterator[bool]:
 
 
 class Stripes:
-    """Locks of keys. Always taken in one order, a stripe's keys before the stripe, so that none waits in a ring."""
+    """Locks of keys. Always taken in one order, a stripe's keys before the stripe, so that none waits in a ring.
+
+    For the same reason who holds keys takes no more: all that a change needs are taken at once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._stripes = [_Stripe(folder / f"{number:02x}") for number in range(STRIPES)]

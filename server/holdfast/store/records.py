@@ -434,6 +434,7 @@ KEYS: tuple[Key, ...] = (  # in the order in which they are written
     Key("undoes", _text),
     Key("guards", _texts, list),
     Key("unplaced", _flag),
+    Key("same_text", _flag),
     Key("maintenance", _maintained, lambda item: item.batch),
     Key("item", _text),
     Key("judged", lambda value: _sound(value, _judged), _put_judged),

@@ -300,9 +300,14 @@ class Followed:
 
 
 def time_of(signature: Signature) -> str:
-    """When the file was last changed, as far as a calendar goes."""
+    """When the file was last changed."""
+    return time_at(signature.modified_ns)
+
+
+def time_at(modified_ns: int) -> str:
+    """An instant of a file, as far as a calendar goes."""
     try:
-        return instant(datetime.fromtimestamp(signature.modified_ns / 1e9, UTC))
+        return instant(datetime.fromtimestamp(modified_ns / 1e9, UTC))
     except (ValueError, OverflowError):
         return EPOCH
 

@@ -139,7 +139,8 @@ def _one(kind: str, place: tuple[int | str, ...], message: str, free: AbstractSe
     if kind in ("missing_argument", "missing"):
         inner = f": {place[-1]}" if len(place) > 1 else ""
         return f"{name}{inner} is missing"
-    return f"{name}: {message[:1].lower()}{message[1:]}"
+    example = ', as ["one"]' if kind == "list_type" and not message.startswith("the text") else ""
+    return f"{name}: {message[:1].lower()}{message[1:]}{example}"
 
 
 def _broken_json(given: object) -> str:
@@ -240,7 +241,7 @@ def noticing() -> Iterator[RequestLogged]:
         _logged.reset(token)
 
 
-async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None = None) -> None:
+async def observed(app: ASGIApp, scope: Scope, receive: Receive, send: Send, counts: Counts | None) -> None:
     """Answer an HTTP request. One that is refused before it is a request of the protocol has a line of its own."""
     if counts is None and not log.is_enabled_for(logging.INFO):
         await app(scope, receive, send)

@@ -16,8 +16,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.note import Note
-from holdfast.model.passages import Passage, first_sentence, passage
-from holdfast.model.tokens import beginning, most_tokens
+from holdfast.model.passages import Passage, first_sentence, line_around, passage
+from holdfast.model.tokens import LONGEST_NOTICE, beginning, most_tokens
 from holdfast.model.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def on_one_line(text: str, longest: int = LONGEST_NAME) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-LONGEST_NOTICE: Final = 150  # tokens
 NOTICES_TOKENS: Final = 1000
 NOTICES_SHARE = 3  # of what is left, one part at most is notices
 _SEPARATOR = 2  # tokens between two lines or two values
@@ -103,6 +102,7 @@ def short(text: str, most: int, lead: str = "") -> str:
 
 
 LINE_TOKENS: Final = 25  # of a title or a sentence that stands for a note
+_LONGEST_LOOKED_AT: Final = 4000  # characters of a text, of which one line is shown
 FEWEST_SHOWN: Final = 16  # tokens of a text that is cut for want of room: fewer say less than a note's own line
 _CUT_SHARES: Final = (1.03, 1.1, 1.5, 2.5)  # of the room, in turn: a text costs more as JSON, and beside other lines
 
@@ -136,18 +136,23 @@ def own_title(note: Note) -> str:
     return f" {on_one_line(own)}" if (own := note.shown_title) else ""
 
 
-def line_of(note: Note) -> str:
+def line_of(note: Note, most: int = LINE_TOKENS) -> str:
     """What stands for a note on one line: its own title, or what it begins with."""
     own = own_title(note)
-    return short(own or first_sentence(note.content, LINE_TOKENS), LINE_TOKENS)
+    return short(own or first_sentence(note.content, most), most)
 
 
 def quoted_line(hit: Hit, most: int) -> str:
-    """A hit on one line of at most so many tokens, if not its id alone costs more."""
+    """A hit on one line of at most so many tokens, if not its id alone costs more.
+
+    The ids of notes behind it that alone say what is asked come before its own words.
+    """
     doubt = " WEAK MATCH" if hit.ranked.weak else ""
     head = f"First: {hit.note.id}{doubt}{' OUTDATED' if hit.note.is_outdated else ''}"
-    words = short(line_of(hit.note), max(0, most - most_tokens(head) - _QUOTES))
-    return f"{head} {quoted(words)}" if words else head
+    ids = f" (earlier: {', '.join(hit.ranked.untold)})" if hit.ranked.untold else ""
+    behind = ids if most_tokens(head + ids) <= most else ""
+    words = short(line_of(hit.note), max(0, most - most_tokens(head + behind) - _QUOTES))
+    return f"{head}{f' {quoted(words)}' if words else ''}{behind}"
 
 
 def related_line(item: Neighbour, place: int) -> str:
@@ -156,11 +161,12 @@ def related_line(item: Neighbour, place: int) -> str:
     return f"Related: {item.note.id} {line_of(item.note)} ({item.edge} {place}){f' {retired}' if retired else ''}"
 
 
-def earlier_line(earlier: Earlier, newer: Note) -> str:
+def earlier_line(earlier: Earlier, newer: Note, terms: Sequence[str], most: int) -> str:
     """What was said before of the same matter, or a part of what is said, on one line; a copy is not said again."""
     if earlier.note.content.split() == newer.content.split():
         return f"the same text: {earlier.note.id}"
-    said = line_of(earlier.note).rstrip(".。! ")
+    text = on_one_line(earlier.note.content, _LONGEST_LOOKED_AT)
+    said = line_around(line_of(earlier.note, most), text, terms, most, newer.content).rstrip(".。!… ")
     if earlier.is_part:
         return f"consolidated in it: {said} … ({earlier.note.id})"
     if earlier.note.is_outdated and earlier.note.valid_until:

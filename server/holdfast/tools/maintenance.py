@@ -17,12 +17,12 @@ from holdfast.engine.presence.distilling import ExtractionVerdict
 from holdfast.errors import InvalidArgumentError
 from holdfast.model.maintenance import Candidate, Kind, Text, Verdict
 from holdfast.model.note import Note
-from holdfast.model.tokens import beginning
+from holdfast.model.tokens import LONGEST_NOTICE, beginning
 from holdfast.model.transcripts.pieces import Piece
 from holdfast.model.words import counted
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import LONGEST_FAILURE, answered, sentence_of
-from holdfast.tools.fitting import LINE_TOKENS, LONGEST_NOTICE, fenced, new_mark, on_one_line, trust_rule
+from holdfast.tools.fitting import LINE_TOKENS, fenced, new_mark, on_one_line, trust_rule
 from holdfast.tools.results import ADDS, Fraction, filled, tool
 
 LONGEST_TITLE = 60

@@ -34,13 +34,12 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.model.note import MemoryType
 from holdfast.model.opposition import Contradiction
 from holdfast.model.records import now_page
-from holdfast.model.tokens import beginning
+from holdfast.model.tokens import LONGEST_NOTICE, beginning
 from holdfast.model.words import counted, floored
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.errors import answered
 from holdfast.tools.fitting import (
     LINE_TOKENS,
-    LONGEST_NOTICE,
     Room,
     fenced,
     fitting_notices,

@@ -226,22 +226,30 @@ def _forms(hit: Hit, caller: Caller, mark: str, room: Room, *, is_line: bool) ->
         for shown in (hit.shown, *cuts(hit.shown, hit.terms, room.left - bare)):
             if room.take(text := _whole(less := replace(hit, shown=shown), caller, mark)):
                 yield less, text
-    if room.take(text := _line(hit, caller, mark)):
-        yield hit, text
+    for text in (_line(hit, caller, mark, untold) for untold in dict.fromkeys((hit.ranked.untold, ()))):
+        if room.take(text):
+            yield hit, text
 
 
 def _whole(hit: Hit, caller: Caller, mark: str) -> str:
     title = own_title(hit.note)
     head = f"{_head(hit, caller, mark)}{short(title, LINE_TOKENS * 2, lead=' ') if title else ''}"
-    behind = (f"{mark} {earlier_line(item, hit.note)}" for item in hit.earlier)
-    return "\n".join([head, hit.shown.text.rstrip(), *behind])
+    return "\n".join([head, hit.shown.text.rstrip(), *(f"{mark} {each}" for each in _behind(hit).values())])
 
 
-def _line(hit: Hit, caller: Caller, mark: str) -> str:
-    """A hit on one line."""
-    doubt = " WEAK MATCH" if hit.ranked.weak else ""
-    earlier = f" (earlier: {', '.join(item.note.id for item in hit.earlier)})" if hit.earlier else ""
-    return f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{earlier}"
+def _line(hit: Hit, caller: Caller, mark: str, untold: Sequence[str] = ()) -> str:
+    """A hit on one line, with another line for each of these notes that stands behind it."""
+    doubt, behind = " WEAK MATCH" if hit.ranked.weak else "", _behind(hit)
+    ids = ", ".join(end for end in behind if end not in untold)
+    first = f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{f' (earlier: {ids})' if ids else ''}"
+    return "\n".join([first, *(f"{mark} {behind[end]}" for end in behind if end in untold)])
+
+
+def _behind(hit: Hit) -> dict[str, str]:
+    """What stands behind a hit, by id, on one line; twice as long where that alone says what is asked."""
+    most = dict.fromkeys(hit.ranked.untold, LINE_TOKENS * 2)
+    ends = ((item.note.id, item) for item in hit.earlier)
+    return {end: earlier_line(item, hit.note, hit.terms, most.get(end, LINE_TOKENS)) for end, item in ends}
 
 
 def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
@@ -314,7 +322,7 @@ def hit_shape(hit: Hit) -> results.RecallHit:
 def _standing(hit: Hit, shape: results.RecallHit) -> results.RecallHit:
     """The shape with what is said of it beside other notes of the same matter, and of a belief."""
     if hit.earlier:
-        shape["earlier"] = [earlier_line(item, hit.note).removeprefix("earlier: ") for item in hit.earlier]
+        shape["earlier"] = [line.removeprefix("earlier: ") for line in _behind(hit).values()]
     if hit.belief:
         shape["belief"] = hit.belief
     if hit.later_since:

@@ -321,7 +321,7 @@ def add_security_tools(server: FastMCP, served: ServedMemory) -> None:
 Request = ServerRequestContext[Any, Any]
 
 
-def add_later(server: FastMCP[Any], served: ServedMemory, admin: FastMCP[Any] | None = None) -> None:
+def add_later(server: FastMCP[Any], served: ServedMemory, admin: FastMCP[Any] | None) -> None:
     """Let a server have all of them, and the server of the admin namespace, if there is one, subscriptions."""
     later = LazyResources(served, admin)
     server.add_provider(later)

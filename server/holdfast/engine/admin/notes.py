@@ -227,7 +227,8 @@ async def update_note(ports: Ports, caller: Caller, request: Edit) -> Edited:
             return Edited(stored.note, None, (), ("The note is like this already; nothing was changed.",))
         edited = replace(edited, updated=max(ports.now, edited.created))
         vectors = {edited.id: encoded} if encoded else {}
-        done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, JournalRecord(admin=UPDATE))
+        said = JournalRecord(admin=UPDATE, same_text={"title", "content"}.isdisjoint(changed))
+        done = await commit(ports, caller, UPDATE, [Change(stored, edited)], vectors, said)
     shed = await core_notices(ports, edited.id) if "tier" in changed and edited.tier == "core" else []
     return Edited(edited, done.change_id, changed, (*gate.notices(), *shed))
 

@@ -1,19 +1,15 @@
-"""The answer to a question, from one state of the index: hits, what stands around them, and how much of each is shown.
-
-Tokens are those of `holdfast.model.tokens.most_tokens`, which never counts too few. An answer has two forms, text and
-JSON, of which a model reads one: each has a budget. Text leaves out most of what is known of a note, so its budget is
-the smaller one, unless the caller gives one for both.
-"""
+"""The answer to a question, from one state of the index: hits, and what stands around them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.listing import Listed, Listing, listed, tastes_first
+from holdfast.engine.agent.doubting import of_another_place, with_doubts, worth_reading
+from holdfast.engine.agent.listing import Listed, Listing, listed, singled, tastes_first
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
@@ -37,28 +33,30 @@ from holdfast.engine.agent.question import (
     anytime,
     averaged,
     hard_filter,
+    in_time,
+    is_of_several,
     lacking_of,
     of_that_time,
     outer,
     passes,
     persons,
+    placed_in,
     ranked_phrasing,
     sought_of,
     with_meaning,
 )
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
-from holdfast.model.doubts import against
 from holdfast.model.identifiers import identifiers_of
-from holdfast.model.intent import may_be_one, speaks_of_the_user
+from holdfast.model.intent import asks_what_is_on, may_be_one
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import SELF_ID, Note
-from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition, takes_sides
+from holdfast.model.opposition import CLOSE_Z, opposition, takes_sides
+from holdfast.model.parts import says_it_alone
 from holdfast.model.passages import NOTHING, Passage
 from holdfast.model.ranking import (
     FLOOR,
     LEVELLED,
-    WEAK,
     Filter,
     QueryVector,
     Question,
@@ -82,6 +80,7 @@ MOST_VERSIONS_OF_A_LIST = 1  # that stand behind one of its notes
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
+SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,34 +157,34 @@ def answer(
     A list that is asked for is one. What is asked for by its time is looked for there first; where nothing there fits,
     or only badly, everywhere. With `explain` the nearest notes are shown where nothing is good enough. Where the caller
     says what is `passing`, that alone decides. Nothing is looked for where the question names nothing, unless with
-    `explain`. With `only_strong` nothing is told where words and meaning find only weak hits.
+    `explain`. With `only_strong`, and of what is planned, nothing is told where words and meaning find only weak hits.
     """
     lists = listed(view, asking, limit, offset) if asking.may_list else None
-    if lists is not None:
-        return _of_list(view, asking, lists, limit, passing)
-    if asking.idle == "empty" and not explain:
+    if lists is not None and (on_list := _of_list(view, asking, lists, limit, passing)) is not NOTHING_FOUND:
+        return on_list
+    is_of_plans = asking.intent is not None and asking.intent.planned
+    if (asking.idle == "empty" or (is_of_plans and asks_what_is_on(asking.text))) and not explain:
         return NOTHING_FOUND
-    if asking.idle == "order":
-        limit = min(limit, MOST_OF_AN_ORDER)
-    most = limit + offset
+    most = offset + (min(limit, MOST_OF_AN_ORDER) if asking.idle == "order" else limit)
     found = _searched(view, asking, most, passing)
-    if only_strong and asking.intent is None and all(item.weak for item in found.best):
+    is_doubtful = all(item.weak for item in found.best)
+    if is_doubtful and not explain and (is_of_plans or (only_strong and asking.intent is None)):
         return NOTHING_FOUND
-    if passing is None and asking.asks_back and all(item.weak for item in found.best):
+    if passing is None and asking.asks_back and is_doubtful:
         found = _retired(view, asking, most) or found
-    fitting = [item for item in found.best if not asking.open or item.candidate.id != SELF_ID]  # of no time
+    best = found.best if found.is_inside else in_time(view, asking, found.best)
+    fitting = [item for item in best if not asking.open or item.candidate.id != SELF_ID]  # of no time
     best = _persons_first(view, asking, fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
-    others = found.ranked
-    if asking.question.past and found.is_inside:
-        others = _ranked(view, asking, asking.wanted, most)  # what was valid then may have been said long before
+    is_then = asking.question.past and found.is_inside  # what was valid then may have been said long before
+    others = _ranked(view, asking, asking.wanted, most) if is_then else found.ranked
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
     hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
     passed, hits = min(offset, len(hits)), hits[offset:most]
     shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
-    around, tensions = _around(view, hits, seeds, shown, found.wanted, min(limit, MOST_RELATED))
+    around, tensions = _around(view, hits, seeds, shown, found.wanted, min(most - offset, MOST_RELATED))
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     if passing is None and asking.asks_back and not asking.wanted.include_outdated:
         hits = _with_replaced(view, hits)
@@ -269,11 +268,11 @@ def _with_replaced(view: IndexView, hits: Sequence[Hit]) -> list[Hit]:
     links = [link for link in view.links(best) if link.type == "evolved_from" and link.source in best]
     notes = view.notes(link.target for link in links)
 
-    def replaced_by(note: Note) -> list[str]:
-        ends = (link.target for link in links if link.source == note.id and link.target in notes)
-        return [end for end in ends if notes[end].note.superseded_by == note.id]
+    def replaced_by(hit: Hit) -> list[str]:
+        ends = [link.target for link in links if link.source == hit.note.id and link.target in notes]
+        return [end for end in ends if notes[end].note.superseded_by == hit.note.id and end not in hit.ranked.untold]
 
-    older = (earlier_of(hit.note, replaced_by(hit.note), notes, ()) for hit in hits)
+    older = (earlier_of(hit.note, replaced_by(hit), notes, ()) for hit in hits)
     return [replace(hit, earlier=(*hit.earlier, *each)) for hit, each in zip(hits, older, strict=True)]
 
 
@@ -308,11 +307,12 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
             found = {end: item for end, item in strong.items() if end not in there}
         everything = _in_order(view, (*ids, *found), asking, ranked)
         if asking.intent is not None and asking.intent.single:
-            strangers = {end for end, item in view.notes(found).items() if not speaks_of_the_user(item.note.content)}
-            found = {end: item for end, item in found.items() if end not in strangers}
-            everything = tuple(sorted(everything, key=lambda end: end in strangers))  # what somebody else has of it
-            answers = strong.keys() - strangers
-            beside = frozenset(everything) - answers if not answers.isdisjoint(everything) else frozenset(strangers)
+            one = singled(view, asking.intent, everything, found, strong.keys())
+            found = {end: item for end, item in found.items() if end not in one.strangers}
+            everything, beside = one.ids, one.beside
+            listing = replace(listing, lacking=one.lacking, which=f"{listing.which}{one.others}")
+            if not everything:
+                return NOTHING_FOUND
     if lists.whole:
         ids = everything[listing.offset : listing.offset + limit]
         listing = replace(listing, total=len(everything))
@@ -343,7 +343,9 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     notes = view.notes(first)
     matters = compared(view, notes, view.links(list(first)), asking.vector.key if asking.vector else None, {})
     found = versions_of({end: hit.ranked for end, hit in first.items()}, matters)
-    behind = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST}
+    few = ((new, older) for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST)
+    worth = {end: hit.ranked.relevance for end, hit in first.items()}  # what answers is behind nothing that does not
+    behind = {new: older for new, older in few if max(worth[end] for end in older) <= worth[new]}
     folded = {end for each in behind.values() for end in each}
     return [
         replace(hit, earlier=earlier_of(hit.note, behind.get(hit.note.id, ()), notes, ()))
@@ -396,7 +398,8 @@ def _hits(
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
     near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked]
-    notes = view.notes([*(item.candidate.id for item in best), *looked, *near])
+    untold = {end for item in best for end in item.untold}
+    notes = view.notes([*(item.candidate.id for item in best), *looked, *near, *untold])
     fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))
     looked |= {end: Ranked(bare(notes[end].note), -math.inf, 0.0) for end in fitting}
     retired = [end for end, item in looked.items() if item.candidate.outdated]
@@ -404,7 +407,8 @@ def _hits(
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
     there = {end: notes[end] for end in looked if end in notes}
     matters = compared(view, there, links, key, {**chains, **wholes}, asking.text)
-    if not asking.question.past:
+    strong = [notes[end].note for item in best if not item.weak and (end := item.candidate.id) in notes]
+    if not asking.question.past and not is_of_several(asking, strong):
         folding = folding and not asking.wanted.include_outdated
         naming, lacking = identifiers_of(asking.text), lacking_of(asking, notes)
         led = current_first(best, looked, matters, naming, lacking, folding=folding)
@@ -412,7 +416,8 @@ def _hits(
         led = valid_then(best, looked, matters, _era(asking))
     shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
     hits = [
-        Hit(note, each.item, earlier_of(note, each.behind, notes, wholes), each.later_since) for each, note in shown
+        Hit(note, each.item, earlier_of(note, (*each.behind, *each.item.untold), notes, wholes), each.later_since)
+        for each, note in shown
     ]
     return hits, matters
 
@@ -422,8 +427,9 @@ def _era(asking: Asking) -> Era:
     window, before = asking.window, asking.question.before
     after_it = window is not None and window.event is not None and window.before is not None
     turn = query_terms(asking.time.event) if asking.time and asking.time.event else ()
-    is_first = asking.time is not None and asking.time.first
-    return Era(before, is_first, window.event if window and after_it else None, frozenset(turn))
+    nth = 1 if asking.time is not None and asking.time.first else asking.nth
+    event, comes_again = window.event if window and after_it else None, asking.time is not None and asking.time.coming
+    return Era(before, nth, event, frozenset(turn), unsure=bool(comes_again))
 
 
 def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:
@@ -433,41 +439,42 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     strange = asking.question.extraordinary | asking.question.seldom
     found = view.search(asking.text, asking.vector, searched, most=most, extraordinary=strange, beside=asking.beside)
     liked = view.affinities([item.id for item in found.candidates], asking.query, asking.vector, wanted.now)
+    question = placed_in(replace(asking.question, affinity=liked), found)
     everything = averaged(
-        with_meaning(found, rank(found, replace(asking.question, affinity=liked), asking.weights)),
+        with_meaning(found, rank(found, question, asking.weights)),
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
-    ranked = _doubted(view, asking, ranked, max(limit, LEVELLED))  # what replaced a note inherits what is left of it
+    ranked = _doubted(view, asking, of_another_place(ranked, found.places), max(limit, LEVELLED))
     retired = [item.candidate.id for item in ranked if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}
-    if not asking.question.past:
-        ranked = _replaced(view, ranked, chains, wanted)
+    if retired and not asking.question.past:
+        ranked = _replaced(view, asking, ranked, chains, wanted)
     return levelled(_newest_first(view, ranked, chains, asking.question))
 
 
-def _doubted(view: IndexView, asking: Asking, ranked: list[Ranked], most: int) -> list[Ranked]:
-    """The same in the same order, but of the first ones less relevant what lacks a value asked for, or has another."""
-    if (asked := sought_of(asking)) is None:
-        return ranked
-    least = WEAK if asked.only_siblings else FLOOR
-    notes = view.notes(item.candidate.id for item in ranked[:most] if item.relevance >= least)
-    found = {end: doubt for end, item in notes.items() if (doubt := against(asked, item.note))}
-    return [doubted(item, *found[end]) if (end := item.candidate.id) in found else item for item in ranked]
+def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:
+    asked = sought_of(asking)
+    read = view.notes(worth_reading(ranked[:most], asked))
+    return with_doubts(ranked, most, {end: item.note for end, item in read.items()}, asked, asking.question)
 
 
 def _replaced(
-    view: IndexView, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
+    view: IndexView, asking: Asking, ranked: Sequence[Ranked], chains: Mapping[str, Sequence[str]], wanted: Filter
 ) -> list[Ranked]:
     """Notes that were superseded give way to the last of those that replaced them, if that may be shown."""
     best = {item.candidate.id: item for item in ranked if wanted.include_outdated or not item.candidate.outdated}
-    missing = view.notes({chain[-1] for chain in chains.values()} - best.keys()) if chains else {}
+    notes = view.notes({end for old, chain in chains.items() for end in (old, chain[-1])})
+    told = {end: item.note for end, item in notes.items()}
+    alone = says_it_alone(asking.text, sought_of(asking), told, asks=asking.asks)
     for item in ranked:
-        if item.candidate.id in chains:
-            last = chains[item.candidate.id][-1]
-            successor = best.get(last) or _successor(item, missing.get(last), wanted)
+        old = item.candidate.id
+        if old in chains:
+            last = chains[old][-1]
+            successor = best.get(last) or _successor(item, notes.get(last), wanted)
             if successor is not None:
-                best[last] = _inheriting(successor, item)
+                is_asked = item.relevance >= FLOOR and not wanted.include_outdated and alone(item, successor)
+                best[last] = _beside_the_point(successor, item) if is_asked else _inheriting(successor, item)
     return sorted(best.values(), key=lambda item: -item.score)
 
 
@@ -524,6 +531,14 @@ def _inheriting(successor: Ranked, item: Ranked) -> Ranked:
     return successor if worth <= successor.relevance else successor._replace(relevance=worth, share=1.0, doubt="")
 
 
+def _beside_the_point(successor: Ranked, item: Ranked) -> Ranked:
+    """What replaced a note that alone says what is asked: worth no more for that than to be shown with it."""
+    untold = (*successor.untold, item.candidate.id)[:MOST_UNTOLD]
+    heir = doubted(_inheriting(successor, item), *SAYS_NOTHING_OF_IT)
+    own = successor if heir.relevance <= successor.relevance else heir
+    return own._replace(score=max(item.score, successor.score), untold=untold)
+
+
 def _around(
     view: IndexView, kept: Sequence[Hit], seeds: Sequence[str], found: Sequence[str], wanted: Filter, most: int
 ) -> tuple[tuple[Neighbour, ...], tuple[Tension, ...]]:
@@ -554,14 +569,10 @@ def _seen_tensions(
 ) -> list[Tension]:
     """What the hits say against each other and against what stands behind them, where no edge tells it."""
     shown = {note.id: note for hit in kept for note in (hit.note, *(item.note for item in hit.earlier))}
-    background = (vector.mean, vector.deviation) if vector else (0.0, 0.0)
-    pairs = [
-        (item.memory_id_1, item.memory_id_2, item.pattern)
-        for item in _opposed(list(shown.values()), matters.vectors, background)
-    ]
-    pairs += [(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair)]
     paired = {frozenset((item.first, item.second)) for item in known}
-    return [Tension(*pair) for pair in pairs if frozenset(pair[:2]) not in paired]
+    unclear = (Tension(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair))
+    found = (*_opposed(list(shown.values()), matters.vectors, vector), *unclear)
+    return [each for each in found if frozenset((each.first, each.second)) not in paired]
 
 
 def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:
@@ -576,22 +587,13 @@ def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) 
     return ways
 
 
-def _opposed(
-    notes: Sequence[Note], vectors: Mapping[str, bytes], background: tuple[float, float]
-) -> list[Contradiction]:
-    """Which of these notes say the opposite of each other; `background` is mean and deviation of their cosines."""
-    mean, deviation = background
-
-    def are_close(one: Note, other: Note) -> bool:
-        if one.id not in vectors or other.id not in vectors:
-            return False
-        return cosine(vectors[one.id], vectors[other.id]) >= mean + CLOSE_Z * deviation
-
-    found = []
+def _opposed(notes: Sequence[Note], vectors: Mapping[str, bytes], asked: QueryVector | None) -> Iterator[Tension]:
+    """Which of these notes say the opposite of each other; `asked` has mean and deviation of their cosines."""
+    near = asked.mean + CLOSE_Z * asked.deviation if asked else 0.0
     for one, other in combinations([note for note in notes if takes_sides(note.content)], 2):
         pattern = opposition(one.content, other.content)
-        if pattern is None and (close := opposition(one.content, other.content, close=True)) and are_close(one, other):
-            pattern = close
+        are_known = {one.id, other.id} <= vectors.keys()
+        if pattern is None and are_known and cosine(vectors[one.id], vectors[other.id]) >= near:
+            pattern = opposition(one.content, other.content, close=True)
         if pattern is not None:
-            found.append(Contradiction(one.id, other.id, pattern))
-    return found
+            yield Tension(one.id, other.id, pattern)

@@ -11,7 +11,7 @@ from holdfast.index.view import IndexView
 from holdfast.model import versions
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, in_time, may_be_versions
-from holdfast.model.opposition import ALIGNED, LONG, compared, one_fact, to_read
+from holdfast.model.opposition import ALIGNED, LONG, compared, one_fact, restated, to_read
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
 
 CLOSE_POOL, CLOSE_TERMS, MOST_CLOSE = 24, 8, 12
@@ -70,13 +70,20 @@ async def read_together(
     near = [item for item in able if (item.candidate.z or 0.0) >= LINK_Z or item.likely >= versions.LED][:MOST_READ]
     near += _sharing_a_part(note, [item for item in able if item not in near])[: MOST_READ + 1 - len(near)]
     told = [to_read(*in_time(item.note, note), item.likeness or 0.0) for item in near]
-    pairs = [(pair.older, pair.newer) for pair in told]
-    if ports.pairs is None or not pairs:
+    clauses = [(place, found) for place, pair in enumerate(told) if (found := restated(pair.older, pair.newer))]
+    told += [told[place]._replace(newer=found.text) for place, found in clauses]
+    if ports.pairs is None or not told:
         return tuple(close), ""
     try:
-        said = await ports.pairs.read(pairs)
+        said = await ports.pairs.read([pair[:2] for pair in told])
         likely = [versions.likelihood_together(*pair, each) for pair, each in zip(told, said, strict=True)]
-        sure = [place for place, worth in enumerate(likely) if either_way and worth >= versions.FOLDED]
+        for at, (place, found) in enumerate(clauses, len(near)):  # which of the two is likelier stands for both
+            if likely[at] > likely[place]:
+                told[place], said[place], likely[place] = told[at], said[at], likely[at]
+            if found.names_former:
+                likely[place] = versions.succeeded(likely[place])
+        pairs = [(pair.older, pair.newer) for pair in told[: len(near)]]
+        sure = [place for place, worth in enumerate(likely[: len(near)]) if either_way and worth >= versions.FOLDED]
         back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"

@@ -19,6 +19,7 @@ from holdfast.engine.commit import (
     behind_the_journal,
     commit,
     load_current,
+    lost_notices,
     resolve,
     still_told,
     without_secrets,
@@ -86,8 +87,10 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
         closed = replace(closed, updated=max(ports.now, closed.created))
         done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
+    new = await ports.index.notes([successor] if successor else [])
+    lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, done.change_id)]
     whole = await still_told(ports, [closed.id], closed.superseded_by)
-    return Outdated(closed, done.change_id, (*gate.notices(), *whole))
+    return Outdated(closed, done.change_id, (*gate.notices(), *lost, *whole))
 
 
 def _end(note: Note, now: str) -> str:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
 from holdfast.index.view import IndexView
-from holdfast.model.intent import HAPPENS, Intent, is_recency, taste_of
+from holdfast.model.intent import (
+    HAPPENS,
+    TASK,
+    TASK_TAGS,
+    Form,
+    Intent,
+    begins_with_a_relative,
+    has_form,
+    is_recency,
+    is_to_do,
+    speaks_of_the_user,
+    taste_of,
+    tells_trait,
+)
 from holdfast.model.note import GLOBAL_SPACE, Note, space_name
 from holdfast.model.ranking import Filter
 from holdfast.model.when.questions import days_asked, tells_when, words_of_days
@@ -16,6 +29,8 @@ from holdfast.model.when.spans import named
 from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
+_MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
+_PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
 _OF_ANOTHER = 2  # as `taste_of` has it
 
@@ -69,7 +84,9 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
     intent = asking.intent
     if intent is not None and intent.kind == "self":
         searched = bool(intent.topic) or intent.liking
-        return _personal(view, asking.wanted, offset, searched=searched, openly=not (searched or intent.tastes))
+        openly = not (searched or intent.tastes)
+        wishes = _of_form(view, _here(asking), "wish") if intent.liking or intent.tastes else {}
+        return _personal(view, asking.wanted, offset, wishes, searched=searched, openly=openly, trait=intent.trait)
     if intent is None and asking.open:
         intent = Intent("list", timely=True)
     if intent is None or intent.kind != "list":
@@ -77,19 +94,64 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
     return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
 
 
-def _personal(view: IndexView, wanted: Filter, offset: int, *, searched: bool, openly: bool) -> Listed | None:
+def _personal(
+    view: IndexView,
+    wanted: Filter,
+    offset: int,
+    wishes: Mapping[str, Note],
+    *,
+    searched: bool,
+    openly: bool,
+    trait: str = "",
+) -> Listed | None:
     """What is about the user, then their preferences, of whatever space; who asks `openly` is told first who they are.
 
-    As by "who am I?".
+    As by "who am I?". `wishes` are other notes that tell how they want to be served.
     """
-    notes = view.notes(view.personal(wanted.now, MOST_PERSONAL))
+    notes = view.notes([*view.personal(wanted.now, MOST_PERSONAL), *wishes])
     ids = _without_those_of_others({note_id: item.note for note_id, item in notes.items()})
     ids = sorted(ids, key=lambda end: _place_among_own(notes[end].note)) if openly else ids
     shown = [note_id for note_id in ids if passes(notes[note_id], wanted)]
-    if not shown:
+    if not shown and not trait:
         return None
     listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
     return Listed(tuple(shown), listing, whole=True, searched=searched)
+
+
+@dataclass(frozen=True, slots=True)
+class Singled:
+    """A list that is asked for one thing of the user: those `beside` do not tell it, `strangers` are of somebody else.
+
+    `lacking` and `others` are said of it, before and behind: that none tells it, and that it has such strangers.
+    """
+
+    ids: tuple[str, ...]
+    beside: frozenset[str]
+    strangers: frozenset[str]
+    lacking: str = ""
+    others: str = ""
+
+
+def singled(
+    view: IndexView, intent: Intent, ids: Sequence[str], found: Collection[str], strong: Collection[str]
+) -> Singled:
+    """The list with what somebody else has of it last; `found` are those of its notes that only its words found."""
+    notes = {end: item.note for end, item in view.notes(ids).items()}
+    if intent.trait:
+        told = {
+            end for end, note in notes.items() if tells_trait(intent.trait, note.content, is_marked=note.about_self)
+        }
+        if not told:  # what is marked, and fits well, may tell it in other words
+            told = {end for end in strong if end in notes and notes[end].about_self}
+            told = {end for end in told if not begins_with_a_relative(notes[end].content)}
+        strangers = frozenset(found) - told
+        ordered = sorted(ids, key=lambda end: (end not in told, end in strangers))
+        others = ", and what is like it" if strangers and not told else ""
+        return Singled(tuple(ordered), frozenset(ids) - told, strangers, "" if told else "none tells it; ", others)
+    strangers = frozenset(end for end in found if end in notes and not speaks_of_the_user(notes[end].content))
+    answers = frozenset(strong) - strangers
+    beside = frozenset(ids) - answers if not answers.isdisjoint(ids) else strangers
+    return Singled(tuple(sorted(ids, key=lambda end: end in strangers)), beside, strangers)
 
 
 def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:
@@ -136,20 +198,28 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
     scopes = _scopes(view, asking, intent)
     if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
         return None
-    if intent.timely and window is None and not asking.wanted.types:
+    if intent.timely and window is None and not asking.wanted.types and not intent.form:
         return None
     wanted = replace(asking.wanted, tags=asking.wanted.tags or intent.tags, dated=_dated(asking, intent))
-    wished = intent.types or (HAPPENS if intent.over and window is not None else ())
+    happened = intent.over and window is not None and not asking.is_of_what_was_noted
+    wished = intent.types or (HAPPENS if happened else ())
     kinds = [wished] if wished and not wanted.types else []
-    for types in [*kinds, *([()] if window is not None or not kinds else [])]:
+    plain = [replace(intent, due=False)] if intent.agenda else []
+    tried = [(types, _formed(intent, types)) for types in [*kinds, *([()] if window is not None or not kinds else [])]]
+    for types, meant in [*tried, *(((), each) for each in plain)]:
         typed = replace(wanted, types=types or wanted.types)
         is_ahead = asking.time is not None and asking.time.ahead  # "was passiert im Mai?"
         until = narrowed(typed, None, typed.now) if intent.over and not is_ahead else typed
         for timed, when in _timed(until, asking, window):
-            found = _in_scopes(view, timed, when, scopes, intent, limit, offset)
+            found = _in_scopes(view, timed, when, scopes, meant, limit, offset)
             if found is not None:
                 return replace(found, window=when, lacking=intent.types if kinds and not types else ())
     return None
+
+
+def _formed(intent: Intent, types: tuple[str, ...]) -> Intent:
+    """A list of decisions is of what begins as one too."""
+    return replace(intent, form="decision") if types == ("decision",) else intent
 
 
 def _dated(asking: Asking, intent: Intent) -> Literal["happened", "known", "noted"]:
@@ -187,18 +257,26 @@ def _in_scopes(
 def _list_in(
     view: IndexView, wanted: Filter, when: TimeWindow | None, intent: Intent, limit: int, offset: int
 ) -> Listed | None:
+    if intent.form == TASK:
+        return _to_do(view, wanted, offset)
     timed = narrowed(wanted, when.after, when.before) if when else wanted
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
         timed = replace(timed, dated="happened")
     by_days = timed.dated != "noted" and (coming or not intent.types)
-    said, capped = _said(view, wanted, when) if when and by_days else ({}, False)
-    if not intent.due:
+    said, capped = _said(view, wanted, when, coming=intent.due) if when and by_days else ({}, False)
+    if intent.form and not intent.due:
+        said = {end: note.happened for end, note in _of_form(view, replace(timed, types=()), intent.form).items()}
+    if not intent.due and not intent.planned:
         found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
         if not said or found.listing.total > MOST_DUE:
             return replace(found, listing=replace(found.listing, capped=capped)) if found.listing.total else None
-    dated = _due(view, timed) if intent.due else view.by_time(timed, MOST_DUE, soonest=coming).ids
+    if intent.due:
+        dated: Sequence[str] = _due(view, timed, is_day=when is not None)
+    else:
+        dated = view.by_time(timed, MOST_DUE, soonest=coming).ids
+        dated = list(_of_their_own_time(view, dated)) if intent.planned else dated
     ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
     listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
     listing = replace(listing, capped=capped)
@@ -206,9 +284,10 @@ def _list_in(
     return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
 
 
-def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, str], bool]:
+def _said(view: IndexView, wanted: Filter, when: TimeWindow, *, coming: bool) -> tuple[dict[str, str], bool]:
     """Notes whose text names a day of this time, whenever they were told, each with the first day that it names.
 
+    With `coming` none whose days are over; where only what has happened is asked for, none whose days are to come.
     With it whether so many have its words that not all were looked at.
     """
     days = days_asked(when.days, when.words, openly=True)
@@ -217,14 +296,49 @@ def _said(view: IndexView, wanted: Filter, when: TimeWindow) -> tuple[dict[str, 
     found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
     notes = view.notes(item.id for item in found)
     said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
-    firsts = {end: str(each.days.first) for end, each in said.items() if each is not None and each.says == "then"}
+    firsts = {
+        end: str(each.days.first)
+        for end, each in said.items()
+        if each is not None
+        and each.says == "then"
+        and not (coming and str(each.days.last or "~") < wanted.now[:10])
+        and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
+    }
     return firsts, len(found) >= MOST_SAYING
+
+
+def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
+    """The notes of a form that the filter lets through, but those of which the type says that they are of another."""
+    notes = view.notes(view.beginning(form, wanted.now, MOST_DUE))
+    return {
+        end: item.note
+        for end, item in notes.items()
+        if passes(item, wanted) and item.note.type in _PLAIN_TYPES and has_form(form, item.note.content)
+    }
+
+
+def _to_do(view: IndexView, wanted: Filter, offset: int) -> Listed | None:
+    """What is something to do by its form or its tags, and is not done; the newest first."""
+    tagged = view.by_time(replace(wanted, tags=tuple(TASK_TAGS)), MOST_DUE).ids if not wanted.tags else ()
+    notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.now, MOST_DUE), *tagged)))
+    known = {end: item.note for end, item in notes.items() if passes(item, wanted)}
+    plain = {end: note for end, note in known.items() if note.type in _PLAIN_TYPES or end in tagged}
+    ids = [end for end, note in plain.items() if is_to_do(note.content, note.tags)]
+    ids.sort(key=lambda end: (plain[end].happened, end), reverse=True)
+    listing = replace(_listing(len(ids), offset, wanted, "newest", None), one="to-do", many="to-dos")
+    return Listed(tuple(ids), listing, whole=True) if ids else None
+
+
+def _here(asking: Asking) -> Filter:
+    """The caller's filter, of the current space and the global one where it names none."""
+    space = asking.question.space
+    return replace(asking.wanted, spaces=(space, GLOBAL_SPACE)) if space else asking.wanted
 
 
 def _merged(view: IndexView, dated: Sequence[str], said: Mapping[str, str], *, soonest: bool) -> list[str]:
     happened = {end: item.note.happened for end, item in view.notes(dated).items()}
     whens = {**said, **happened}
-    return sorted(whens, key=lambda end: whens[end], reverse=not soonest)
+    return sorted(whens, key=lambda end: (whens[end], end), reverse=not soonest)
 
 
 def _by_time(
@@ -240,14 +354,28 @@ def _by_time(
     return Listed(page.ids, _listing(page.total, offset, wanted, "soonest" if soonest else "newest", when))
 
 
-def _due(view: IndexView, wanted: Filter) -> list[str]:
-    """What is still to come: a note of today that has no time of its own is no such thing."""
-    ahead = narrowed(wanted, wanted.now, None)
+def _due(view: IndexView, wanted: Filter, *, is_day: bool) -> list[str]:
+    """What is still to come: a note of today that has no time of its own is no such thing.
+
+    What is said of a day, and of no hour of it, is to come until the day is over, and all of today where days are
+    asked for.
+    """
+    today = wanted.now[:10] + _MIDNIGHT
+    ahead = narrowed(wanted, today, None)
     if ahead.before is not None and ahead.before < wanted.now:
         return []
-    ids = view.by_time(ahead, MOST_DUE, soonest=True).ids
+    notes = _of_their_own_time(view, view.by_time(ahead, MOST_DUE, soonest=True).ids)
+
+    def is_to_come(happened: str) -> bool:
+        return is_day or happened >= wanted.now or happened == today
+
+    return [end for end, note in notes.items() if is_to_come(note.happened)]
+
+
+def _of_their_own_time(view: IndexView, ids: Sequence[str]) -> dict[str, Note]:
+    """Those of which it is known when they take place, in their order: not what was only noted."""
     notes = view.notes(ids)
-    return [note_id for note_id in ids if note_id in notes and notes[note_id].note.event_time is not None]
+    return {end: notes[end].note for end in ids if end in notes and notes[end].note.event_time is not None}
 
 
 def _window_of_list(asking: Asking) -> TimeWindow | None:

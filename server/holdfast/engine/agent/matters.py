@@ -12,34 +12,33 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import timedelta
 
-from holdfast.index.rows import IndexedNote, LinkRow
+from holdfast.index.rows import IndexedNote, LinkRow, read_pairs
 from holdfast.index.view import IndexView
-from holdfast.model.claims import say_the_same, says_more
+from holdfast.model.claims import says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
-from holdfast.model.opposition import one_fact, told_anew_in_part
+from holdfast.model.opposition import told_anew_in_part
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
-    ANEW,
-    APART,
     AUTO_REASONS,
     BESIDE,
     FAR,
     FOLDED,
     LED,
     MADE_OF,
-    MAYBE,
     PERHAPS,
     SURE,
     SURELY_READ,
     UNASKED,
     as_read,
     judged,
-    overtaken,
 )
 
 LOOKED = 15  # of the best hits, which are compared with each other
+# Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
+NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
+_MOST_TOLD = 15  # pairs that were read, of which the notes are looked at too
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
 # How the odds that a newer note is a version of an older one (`Judged.odds`) change with what is around the two: for
@@ -60,10 +59,9 @@ _FIRST = 8  # hits, that one may go ahead of: what hardly answers is no reason t
 _WORDS_AHEAD, _WORDS_BEHIND, _LESS, _FULLER = -4.55, 0.9, 10.0, 1.7
 _WEAK = -1.3  # the same, at the least, of what hardly answers
 _NOWHERE = 99  # the place of what is no hit
-# Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
-NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
 _OF_A_GROUP, _LIKELY_ONE = 0.2, 0.4  # where the past is asked for; the other if the newer lacks words asked for
 _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolidated: above every line
+_LEAST_STRONG = 0.05  # the same where the newer is strong all the same
 _LEAST_LIKELY = 0.2  # versions of one fact, where the newer lacks words of the question that the older has
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
@@ -221,22 +219,6 @@ class _Around:
         return len(self._near[place]) - bisect_right(self._near[place], value)
 
 
-def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> dict[frozenset[str], float]:
-    """How likely two notes are versions of one fact, of those that were read together and have not changed since."""
-    return {
-        frozenset((link.source, link.target)): 0.0 if link.reason == APART else link.weight
-        for link in links
-        if link.reason in (ANEW, MAYBE, APART)
-        and _is_as_it_was(notes.get(link.source), link.made)
-        and _is_as_it_was(notes.get(link.target), link.made)
-    }
-
-
-def _is_as_it_was(item: IndexedNote | None, then: str) -> bool:
-    """Whether a note is there and has not changed since."""
-    return item is not None and item.note.updated <= then
-
-
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
     """The same, but a note stands for no more than one fact, and gives way to no more than one.
 
@@ -272,8 +254,8 @@ def current_first(
     shown: Sequence[Ranked],
     looked: Mapping[str, Ranked],
     matters: Matters,
-    naming: Collection[str] = (),
-    lacking: Callable[[str], bool] = lambda _: False,
+    naming: Collection[str],
+    lacking: Callable[[str], bool],
     *,
     folding: bool,
 ) -> list[Led]:
@@ -316,15 +298,17 @@ def current_first(
 class Era:
     """The time that a question about the past means.
 
-    `before` is its end; None where the question does not say when: then it means what was replaced last, or with
-    `first` what was so at the very first. `event` is the id of a note: what that tells came only afterwards. `turn` are
-    words for a change: what was so before the note that has one of them is meant.
+    `before` is its end; None where the question does not say when: then it means what was replaced last, or with `nth`
+    what was so at the very first (1), or as the second. `event` is the id of a note: what that tells came only
+    afterwards. `turn` are words for a change: what was so before the note that has one of them is meant. With `unsure`
+    nothing but its month or day, which comes again, says that the past is meant.
     """
 
     before: str | None
-    first: bool = False
+    nth: int = 0
     event: str | None = None
     turn: frozenset[str] = frozenset()
+    unsure: bool = False
 
 
 def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, era: Era) -> list[Led]:
@@ -333,7 +317,8 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
     Whoever asks about the past may mean what was retired by then: it stays a hit.
     """
     ends = {item.candidate.id for item in shown}
-    shown = shown if era.before or era.first else _before_the_turn(shown, matters, era.turn)
+    shown = _with_the_event_behind(shown, matters, era.event)
+    shown = shown if era.before or era.nth else _before_the_turn(shown, matters, era.turn)
     led: list[Led] = []
     done: set[str] = set()
     for item in shown:
@@ -345,7 +330,8 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         if len(group) == 1:
             led.append(Led(item))
             continue
-        then = _held_then(group, matters, era) if era.before or era.first else group[: _turn(group, looked, era.turn)]
+        then = _held_then(group, matters, era) if era.before or era.nth else group[: _turn(group, looked, era.turn)]
+        then = then or (group if era.unsure else ())
         if then:
             sure = _surely_with({then[-1]}, looked, matters)
             folded = [end for end in then[-2::-1] if end in sure and not looked[end].candidate.outdated]
@@ -355,6 +341,17 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         later = [end for end in group[len(then) :] if end in ends]
         led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
     return led
+
+
+def _with_the_event_behind(shown: Sequence[Ranked], matters: Matters, event: str | None) -> Sequence[Ranked]:
+    """The same, but what was told before the event that is asked about goes before it where it fits as well."""
+    first = shown[0] if shown else None
+    if first is None or first.candidate.id != event:
+        return shown
+    said = matters.said
+    as_well = (item for item in shown[1:] if item.score >= first.score)
+    older = next((item for item in as_well if said.get(item.candidate.id, "~") < said.get(event, "")), None)
+    return shown if older is None else [older, *(item for item in shown if item is not older)]
 
 
 def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset[str]) -> Sequence[Ranked]:
@@ -388,7 +385,7 @@ def _turn(group: Sequence[str], looked: Mapping[str, Ranked], words: frozenset[s
 def _held_then(group: Sequence[str], matters: Matters, era: Era) -> Sequence[str]:
     """Those of one matter, the oldest first, that were said by the time that is meant."""
     if era.before is None:
-        return group[:1]
+        return group[: era.nth]
     then = [end for end in group if matters.said[end] <= era.before]
     return then[: then.index(era.event)] if era.event in then else then
 
@@ -411,6 +408,28 @@ def consolidated(links: Iterable[LinkRow], shown: Collection[str] | None = None)
     return wholes
 
 
+def overtaken(
+    wholes: Mapping[str, Sequence[str]], likely: Mapping[tuple[str, str], float], said: Mapping[str, str]
+) -> dict[tuple[str, str], list[str]]:
+    """What was made of several notes beside each newer version of one of these, with the other notes it was made of.
+
+    Args:
+        wholes: for each note that was consolidated what it was made into.
+        likely: how likely the first is the older version of the second.
+        said: since when each holds, of those that may be shown.
+    """
+    return {
+        (whole, newer): [other for other in wholes if whole in wholes[other] and other != part]
+        for (part, newer), worth in likely.items()
+        for whole in wholes.get(part, ())
+        if worth >= FOLDED
+        and {whole, newer} <= said.keys()
+        and likely.get((whole, newer)) != 1.0
+        and whole not in wholes.get(newer, ())
+        and said[newer] > said[whole]
+    }
+
+
 def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others: Sequence[Ranked]) -> list[Ranked]:
     """A few of the others that are near one of the best by their own meaning, if the question has a vector set."""
     vectors = view.first_vectors(key, [*best, *(item.candidate.id for item in others)]) if key and others else {}
@@ -428,7 +447,7 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
         if link.reason in AUTO_REASONS and (link.source in seeds or link.target in seeds)
     ]
     likely = sorted((pair for pair in read if read[pair] >= PERHAPS), key=lambda pair: (-read[pair], sorted(pair)))
-    told = [end for pair in likely[:LOOKED] for end in sorted(pair - set(seeds))]
+    told = [end for pair in likely[:_MOST_TOLD] for end in sorted(pair - set(seeds))]
     return [end for end in dict.fromkeys((*ends, *told)) if end != SELF_ID]
 
 
@@ -462,7 +481,9 @@ def _heads(
         is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
         place = places.get(new, _NOWHERE)
         answers_as_well = found[new].has_the_words_of(found[old])
-        may_lead = matters.of(old, new) >= _LEAST_LIKELY or (answers_as_well and found[old].candidate.matched)
+        may_lead = matters.of(old, new) >= (_LEAST_LIKELY if found[new].weak else _LEAST_STRONG) or (
+            answers_as_well and found[old].candidate.matched
+        )
         if {old, new} <= matters.vectors.keys():
             rest = next((z for z, end in best if end not in (old, new)), 0.0)
             may_lead = may_lead and places.get(old, _NOWHERE) < _FIRST
@@ -574,19 +595,3 @@ def bare(note: Note) -> RankCandidate:
         z=None,
         session_z=None,
     )
-
-
-def newer_versions(view: IndexView, note: Note, now: str) -> list[Note]:
-    """Current notes that this one would stand behind: newer versions of the same fact, which say something else."""
-    links = view.links([note.id])
-    notes = view.notes({note.id, *(end for link in links for end in (link.source, link.target))})
-    read = read_pairs(links, notes)
-    others = (item.note for end, item in notes.items() if end != note.id)
-    later = [each for each in others if each.is_current(now) and in_time(note, each)[1] is each]
-
-    def likely(other: Note) -> float:
-        pair = frozenset((note.id, other.id))
-        return read[pair] if pair in read else one_fact(note, other, None)
-
-    found = [each for each in later if likely(each) >= FOLDED and not say_the_same(note.content, each.content)]
-    return sorted(found, key=likely, reverse=True)

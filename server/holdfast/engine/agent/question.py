@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from statistics import fmean
 from typing import Final
 
+from holdfast.engine.agent.doubting import told_by_then_first
 from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
@@ -22,10 +23,20 @@ from holdfast.errors import InvalidArgumentError, LimitExceededError
 from holdfast.index.rows import IndexedNote
 from holdfast.index.spelling import corrected
 from holdfast.index.view import IndexView
-from holdfast.model.doubts import Sought, against, sought
-from holdfast.model.identifiers import has_ended, is_formed, seldom_of
-from holdfast.model.intent import WHAT_COMES, Intent, asked_about, intent_of
+from holdfast.model.doubts import Sought, sought
+from holdfast.model.identifiers import is_formed, seldom_of, units_of
+from holdfast.model.intent import (
+    AGENDA_LIST,
+    WHAT_COMES,
+    Intent,
+    asked_about,
+    asks_of_plans,
+    asks_what_is_on,
+    intent_of,
+    is_recency,
+)
 from holdfast.model.note import Note, instant, moment, tag_key
+from holdfast.model.parts import tells_nothing_of_it
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
@@ -40,12 +51,34 @@ from holdfast.model.when.questions import (
     tells_when,
     without_time,
 )
-from holdfast.model.when.spans import Span
+from holdfast.model.when.spans import Span, instants, shift
 from holdfast.model.words import asks_openly, query_terms
 
 _STORED, _NEW = (re.compile(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
+_BACK_THEN = re.compile(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
 _FROM = re.compile(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = re.compile(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
+_ASKS_NOW = re.compile(
+    r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
+    r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
+    r"|hat|haben|kann|darf|gibt|qui|quand|où|comment|combien|que|qu'est-ce|quel\w*|est-ce|est|quién|cuándo|dónde|cómo"
+    r"|cuánt\w+|qué|cuál\w*|hay|está)\b"
+)
+_PRESENT = re.compile(r"\b(?:is|are|am|do|does|can|may|must|will|has|have)\b|'s\b")
+_SIMPLE_PAST = re.compile(
+    r"\b(?:\w{2,}ed|won|lost|sold|left|sent|paid|fell|held|kept|led|built|bought|caught|ate|rang|brought|felt|wore|rose)\b"
+)
+_OF_WHAT_WAS = re.compile(
+    r"\b(?:about|know|remember|recall|that (?:we|i|you|they))\b"
+    r"|(?<!do )(?<!does )(?<!can )(?<!may )(?<!must )(?<!is )(?<!are )(?<!am )(?<!will )(?<!should )"
+    r"\b(?:we|i|you|they|he|she) (?!have\b|need\b)\w+ (?:in|on|at|for) "
+    r"|\b(?:hat|habe|haben|ist|sind|wurden?)\b.* ge\w{2,}(?:t|en)\W*\Z"
+    r"|\b(?:ha|han|hemos) \w+[ai]do\b|\w{3,}(?:ó|aron|ieron)\b"
+    r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
+)
+_NTH_ASKED = re.compile(say.NTH_ASKED)
+_NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
+_SOON = timedelta(days=7)
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
 MOST_PHRASINGS = 3
 BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
@@ -105,7 +138,27 @@ def ranked_phrasing(
         formed=phrasing.formed,
         seldom=phrasing.seldom,
     )  # feedback is on what was asked, and is in the question's own score
-    return with_meaning(found, rank(found, replace(asked, affinity={}), weights))
+    asked = placed_in(replace(asked, affinity={}), found)
+    return with_meaning(found, rank(found, asked, weights))
+
+
+def placed_in(question: Question, found: Found) -> Question:
+    """The question as asked from a space that it names: the name tells nothing of a note that is of it.
+
+    It stays in the text where that asks for one other thing only, as in "people of tollgate", or is one with its name.
+    """
+    if not found.places:
+        return question
+    names = frozenset[str]().union(*found.places.values())
+    rest = _WORD.sub(lambda word: "" if {*query_terms(word.group())} <= names else word.group(), question.text)
+    is_whole = found.rare.keys() <= {unit.label for unit in units_of(rest)}
+    return replace(
+        question,
+        text=rest if is_whole and len(query_terms(rest)) > 1 else question.text,
+        space=question.space if question.space in found.places else next(iter(found.places)),
+        extraordinary=question.extraordinary - names,
+        seldom=question.seldom - names,
+    )
 
 
 def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
@@ -149,6 +202,7 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
 
 
 KEPT_WITHIN = 5  # places
+_WORD = re.compile(r"[\w-]+")
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
 EVENT_DAYS = 3  # what happened "during" an event is told of within these
 
@@ -179,7 +233,8 @@ class Asking:
     `lapsed` is the time that it may have meant instead: "what is there in June?" asks for the one that comes, or else
     for the last one.
     `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be a question.
-    `asks_back`: it is put in the past tense.
+    `asks_back`: it is put in the past tense. `of_now`: in the present, of a month or day that comes round again. `nth`
+    is which it asks for of all that was so one after another: the first (1), the second; else 0.
     """
 
     query: str
@@ -200,6 +255,8 @@ class Asking:
     slips: Mapping[str, str] = field(default_factory=dict)
     asks: bool = False
     asks_back: bool = False
+    of_now: bool = False
+    nth: int = 0
 
     @property
     def is_of_what_was_noted(self) -> bool:
@@ -215,16 +272,29 @@ class Asking:
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
-    time = _time_of(query, ports.asked_at or ports.clock())
+    now = ports.asked_at or ports.clock()
+    time = _time_of(query, now)
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = intent_of(text), None, asked_about(text)
+    may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
+    is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
+    if time and intent is not None and intent.form and not is_recency(time.words):  # what is from then may be to do
+        intent = replace(intent, form="") if intent.timely else None
     if time and nothing:
         intent, nothing = (intent, None) if intent is WHAT_COMES else (None, nothing)
-    if time and time.coming and _asks_for_a_list(text, intent) and not _looks_back(query, time, intent):
-        time, lapsed = looking_ahead(time), time
+    of_now = time is not None and time.coming is not None and _is_of_now(query.lower(), time)
+    if time and time.coming and not _looks_back(query, time, intent):
+        if is_on or asks_for_a_list(text, intent):
+            time, lapsed = looking_ahead(time), time
+        elif of_now and _is_nearer_ahead(time, now.date()):
+            time = looking_ahead(time)
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it
         intent = Intent("list", timely=True)
+    if time and is_on and not time.past and time.before and time.before >= instant(now):
+        begins, is_of_plans = time.days.first or date.min, asks_of_plans(query)
+        intent = replace(AGENDA_LIST, planned=begins > now.date() or is_of_plans)
+        lapsed = None if is_of_plans and (time.days.last or date.max) - begins < _SOON else lapsed
     past = time is not None and time.past
     extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
     formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
@@ -250,7 +320,41 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         lapsed=lapsed,
         asks=asks_something(query),
         asks_back=asks_back(query),
+        of_now=of_now,
+        nth=_nth_asked(query),
     )
+
+
+def sought_of(asking: Asking) -> Sought | None:
+    """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
+    if asking.intent is not None and asking.intent.kind == "person":
+        return None
+    found = sought(asking.query)
+    openly = asking.open or asks_for_a_list(asking.text, asking.intent)
+    days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None
+    return replace(found or Sought(), days=days) if days else found
+
+
+def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[str], bool]:
+    """Tells of a note whether it has nothing of the sort that is asked for, or another value of it."""
+    asked = sought_of(asking)
+    return cache(lambda end: end in notes and tells_nothing_of_it(asked, notes[end].note))
+
+
+def _nth_asked(query: str) -> int:
+    """Of "what was the first rent?" 1, of "the second" 2; else 0."""
+    found = _NTH_ASKED.search(say.lowered(query))
+    return say.ORDINALS[found.group()] + 1 if found else 0
+
+
+def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
+    """Whether "the first rent" is that of several told one after another: where a note says "first", that answers."""
+    return bool(asking.nth and strong) and not any(_says_nth(note.content, asking.nth) for note in strong)
+
+
+def _says_nth(text: str, nth: int) -> bool:
+    """Whether a text has a word for the first, the second."""
+    return not _NTH[nth].isdisjoint(say.lowered(text).split())
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:
@@ -260,7 +364,7 @@ def _time_of(query: str, now: datetime) -> TimeReading | None:
         return time
     ahead = looking_ahead(time)
     rest = without_time(query, ahead)
-    return ahead if _asks_for_a_list(rest, intent_of(rest)) else time
+    return ahead if asks_for_a_list(rest, intent_of(rest)) else time
 
 
 def _looks_back(query: str, time: TimeReading, intent: Intent | None) -> bool:
@@ -271,6 +375,19 @@ def _looks_back(query: str, time: TimeReading, intent: Intent | None) -> bool:
     return is_of_a_month or (intent is not None and bool(intent.types) and {*intent.types} <= _BEHIND)
 
 
+def _is_of_now(query: str, time: TimeReading) -> bool:
+    """Whether it is one of the present, as "when does the ferry leave in July?", but not "the findings in July"."""
+    if _BACK_THEN.match(time.words) or not _ASKS_NOW.match(query):
+        return False
+    return not (_OF_WHAT_WAS.search(query) or (_SIMPLE_PAST.search(query) and not _PRESENT.search(query)))
+
+
+def _is_nearer_ahead(time: TimeReading, today: date) -> bool:
+    """Whether the next time is nearer than the last, or within a week: July is in June, and not in fall."""
+    behind, ahead = time.days.last, time.coming_days.first
+    return behind is not None and ahead is not None and ahead - today <= max(today - behind, _SOON)
+
+
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
     """As "last week" or "since Monday" by itself: what is from then is asked for. "March 2025" may stand in a note."""
     rest = query.replace(time.words, " ", 1)
@@ -278,7 +395,7 @@ def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
     return bool(time.after) and not re.search(r"\w", rest) and not is_a_word
 
 
-def _asks_for_a_list(text: str, intent: Intent | None) -> bool:
+def asks_for_a_list(text: str, intent: Intent | None) -> bool:
     """Whether a question, its words of time left out, asks for whatever there is, or whatever there is of a kind."""
     return asks_openly(text) if intent is None else intent.kind == "list" and not intent.place
 
@@ -373,6 +490,15 @@ def of_that_time(
     return telling, sorted(sooner, key=lambda item: item.candidate.happened, reverse=True)
 
 
+def in_time(view: IndexView, asking: Asking, best: list[Ranked]) -> list[Ranked]:
+    """The same, but of a past time first what was told by its end, or speaks of it."""
+    end = asking.window.before if asking.window and asking.question.past else None
+    if end is None:
+        return best
+    telling, _ = of_that_time(asking, best, view.notes(item.candidate.id for item in best))
+    return told_by_then_first(best, end, {item.candidate.id for item in telling})
+
+
 def hard_filter(asking: Asking) -> Filter | None:
     """The caller's filter, narrowed to the time that is asked for; None where that may only lean the order."""
     time = asking.time
@@ -408,6 +534,10 @@ def _tells_when(note: Note) -> bool:
 
 
 def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
+    if time.apart is not None:
+        day = moment(happened).date()
+        days = Span(*(shift(day, count) for count in time.apart))
+        return TimeWindow(*instants(days, UTC), time.words, note_id, days)
     match time.relation:
         case "before" | "until":
             return TimeWindow(None, happened, time.words, note_id)
@@ -461,34 +591,3 @@ def _place_of(name: Sequence[str], note: Note) -> int | None:
     first = next((line for line in note.content.splitlines() if line.strip()), "")
     said = [query_terms(text) for text in (note.title, first)]
     return min((words.index(name[0]) for words in said if set(name) <= set(words)), default=None)
-
-
-def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[str], bool]:
-    """Tells of a note whether it has nothing of the sort that is asked for, or another value of it."""
-    asked = sought_of(asking)
-
-    @cache
-    def lacks(end: str) -> bool:
-        return end in notes and tells_nothing_of_it(asked, notes[end].note)
-
-    return lacks
-
-
-def tells_nothing_of_it(asked: Sought | None, note: Note) -> bool:
-    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
-
-    What tells that something has ended tells enough.
-    """
-    if has_ended(note.content):
-        return False
-    return asked is not None and against(replace(asked, head=()), note) is not None
-
-
-def sought_of(asking: Asking) -> Sought | None:
-    """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
-    if asking.intent is not None and asking.intent.kind == "person":
-        return None
-    found = sought(asking.query)
-    openly = asking.open or _asks_for_a_list(asking.text, asking.intent)
-    days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None
-    return replace(found or Sought(), days=days) if days else found

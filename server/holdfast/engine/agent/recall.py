@@ -50,6 +50,7 @@ from holdfast.model.passages import Budget, budget_of, most_of_each, passage
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights
 from holdfast.model.records import MAINTENANCE, JournalRecord, Maintained, RecallEvent
+from holdfast.model.when.spans import named
 from holdfast.model.words import counted, folded, query_terms
 
 LEAST = 20  # notes; fewer are not worth a word
@@ -129,6 +130,8 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer, space: str | 
         return list(filter(None, (_unknown_space(name, spaces) for name in misspelt))), ""
     notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
     notices.append(_unknown_place(asking, spaces))
+    if (asking.wanted.after or "") > (asking.wanted.before or "~"):
+        notices.append("created_after is later than created_before: no note is from then. Swap them.")
     everywhere = Filter(asking.wanted.now, include_outdated=True)
     hidden = None
     if not asking.is_browsing and asking.wanted != everywhere and view.hides(asking.wanted):
@@ -514,7 +517,7 @@ def reading_of(asking: Asking, found: Answer) -> list[str]:
         return _more_elsewhere(found.listing)
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
-    return [*_spelling(asking), *time_read(asking.window, found)]
+    return [*_spelling(asking), *time_read(asking, found)]
 
 
 def _spelling(asking: Asking) -> list[str]:
@@ -535,11 +538,16 @@ def _more_elsewhere(listing: Listing) -> list[str]:
     return [f'{others.total:,} {more} in other projects; ask "in all projects" for them.']
 
 
-def time_read(window: TimeWindow | None, found: Answer) -> list[str]:
-    """How the question's time was taken, where that is not plain from the window."""
+def time_read(asking: Asking, found: Answer) -> list[str]:
+    """How the question's time was taken, where that is not plain from the window; and that nothing is planned then."""
+    window = asking.window
     if window is None:
         return []
+    if asking.intent is not None and asking.intent.planned and not any(not hit.ranked.weak for hit in found.hits):
+        return [f"No note says that anything is planned for {named(window.days)}."]
     notices = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
+    if asking.of_now and found.hits and found.hits[0].note.event_time is None:  # what holds now holds then, too
+        return notices
     if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
         notices.append(f'What is from "{window.words}" fits less; the best of these notes are from other times.')
     elif found.elsewhen:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from holdfast.engine.agent.close import Close, close_notes, is_close, read_together
-from holdfast.engine.agent.matters import newer_versions
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -19,6 +18,7 @@ from holdfast.engine.commit import (
     commit,
     is_selfless,
     load_current,
+    lost_notices,
     resolve,
     resolve_all,
     self_change,
@@ -31,10 +31,10 @@ from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.omi.beliefs import keep_contradictions
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteError
-from holdfast.index.rows import IndexedNote, content_key, digest
+from holdfast.index.rows import IndexedNote, content_key, digest, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model import versions
-from holdfast.model.claims import say_the_same
+from holdfast.model.claims import parts_that_differ, say_the_same, says_more
 from holdfast.model.note import (
     EDGE_TYPES,
     GLOBAL_SPACE,
@@ -42,6 +42,7 @@ from holdfast.model.note import (
     Joined,
     Link,
     Note,
+    in_time,
     joined,
     memory_type,
     said_at,
@@ -49,13 +50,9 @@ from holdfast.model.note import (
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent
-from holdfast.model.opposition import (
-    CLOSE_Z,
-    Contradiction,
-    opposition,
-    otherwise_than,
-)
+from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition
 from holdfast.model.records import JournalRecord
+from holdfast.model.tokens import LONGEST_NOTICE, beginning, most_tokens
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 
@@ -63,6 +60,8 @@ ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
 MOST_LINKS = 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 MOST_VERSIONS = 2  # of one fact, that are named
+QUOTED = (40, 16, 8)  # tokens at most of what is quoted beside a call, which is told whole
+LIKELIER = 5  # times the odds of the second, by which the first alone is meant
 ASKED_WEIGHT = 0.5
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 
@@ -227,6 +226,12 @@ async def prepare(ports: Ports, caller: Caller, request: Remember) -> Prepared:
     return Prepared(wanted, encoded, close, same, notice)
 
 
+def keys_of(prepared: Sequence[Prepared]) -> set[str]:
+    """What is to be held while `store_together` stores these."""
+    guards = [guard for item in prepared for guard in item.wanted.guards]
+    return {SELF_ID, *guards, *(item.note.id for item in prepared)}
+
+
 async def store_together(
     ports: Ports,
     caller: Caller,
@@ -234,7 +239,7 @@ async def store_together(
     detail: JournalRecord,
     marks: Mapping[str, object],
 ) -> str:
-    """Store new notes as one change; returns its id.
+    """Store new notes as one change; returns its id. The caller holds their `keys_of`.
 
     Args:
         ports: storage, index, encoder, clock and ids.
@@ -247,25 +252,23 @@ async def store_together(
         ConflictError: one of them is there meanwhile; nothing was written.
         StorageError: nothing was written.
     """
-    guards = [guard for item in prepared for guard in item.wanted.guards]
-    async with ports.store.hold({SELF_ID, *guards, *(item.note.id for item in prepared)}) as made:
-        await check_known(ports, made)
-        changes = [self_change(ports.now)] if await is_selfless(ports) else []
-        seqs: dict[str | None, int] = {}
-        for item in prepared:
-            place = await ports.index.place(item.note, ports.now)
-            if place.same is not None:
-                raise ConflictError("A note that says the same was stored meanwhile.", "Repeat the call.")
-            session = item.note.session
-            seqs[session] = max(seqs.get(session, 0), place.seq) + 1
-            note = replace(
-                item.note,
-                seq=seqs[session] if session else None,
-                connections=_links(ports.now, item.note, [], [], item.close, place.before),
-            )
-            changes.append(Change(None, note, new_document(note).with_values(marks).render()))
-        vectors = {item.note.id: item.encoded for item in prepared}
-        done = await commit(ports, caller, "remember", changes, vectors, replace(detail, guards=tuple(guards)))
+    changes = [self_change(ports.now)] if await is_selfless(ports) else []
+    seqs: dict[str | None, int] = {}
+    for item in prepared:
+        place = await ports.index.place(item.note, ports.now)
+        if place.same is not None:
+            raise ConflictError("A note that says the same was stored meanwhile.", "Repeat the call.")
+        session = item.note.session
+        seqs[session] = max(seqs.get(session, 0), place.seq) + 1
+        note = replace(
+            item.note,
+            seq=seqs[session] if session else None,
+            connections=_links(ports.now, item.note, [], [], item.close, place.before),
+        )
+        changes.append(Change(None, note, new_document(note).with_values(marks).render()))
+    vectors = {item.note.id: item.encoded for item in prepared}
+    guards = tuple(guard for item in prepared for guard in item.wanted.guards)
+    done = await commit(ports, caller, "remember", changes, vectors, replace(detail, guards=guards))
     for item in prepared:
         stored = item.note
         ports.events.publish(MemoryStoredEvent(stored.id, stored.content, memory_type(stored.type), stored.confidence))
@@ -310,7 +313,9 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
     otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
-    before = (*already, *_said_before(place.retired, old), *await still_told(ports, [item.note.id for item in old]))
+    lost = await lost_notices(ports, [item.before.note for item in retired if item.before], note, done.change_id)
+    whole = await still_told(ports, [item.note.id for item in old])
+    before = (*already, *_said_before(place.retired, old), *lost, *whole)
     notices = (*wanted.notices, *before, *otherwise, encoded.notice, unread, *core)
     shown = tuple(text for text in notices if text)
     return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)
@@ -332,22 +337,39 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
         change = None
         if changes:
             change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
+    lost = await lost_notices(ports, [item.before.note for item in retired if item.before], note, change or "")
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
     since = await _said_since(ports, note, {item.note.id for item in old})
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
     whole = await still_told(ports, [item.note.id for item in old], note.id)
-    notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *whole, *core)
+    notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *lost, *whole, *core)
     return await _duplicate(ports, note, change, notices)
 
 
 async def _said_since(ports: Ports, note: Note, replaced: Collection[str]) -> list[str]:
     """What is to be done where a note is told again that a newer one speaks against."""
-    newer = await ports.index.read(lambda view: newer_versions(view, note, ports.now))
+    newer = await ports.index.read(lambda view: _newer_versions(view, note, ports.now))
     return [
         f'{each.id} "{each.title}" says something else since {said_at(each)[:10]}. Where this holds again: '
         f'remember the same with supersedes=["{each.id}"].'
         for each in [each for each in newer if each.id not in replaced][:MOST_VERSIONS]
     ]
+
+
+def _newer_versions(view: IndexView, note: Note, now: str) -> list[Note]:
+    """Current notes that this one would stand behind: newer versions of the same fact, which say something else."""
+    links = view.links([note.id])
+    notes = view.notes({note.id, *(end for link in links for end in (link.source, link.target))})
+    read = read_pairs(links, notes)
+    others = (item.note for end, item in notes.items() if end != note.id)
+    later = [each for each in others if each.is_current(now) and in_time(note, each)[1] is each]
+
+    def likely(other: Note) -> float:
+        pair = frozenset((note.id, other.id))
+        return read[pair] if pair in read else one_fact(note, other, None)
+
+    found = [each for each in later if likely(each) >= versions.FOLDED and not say_the_same(note.content, each.content)]
+    return sorted(found, key=likely, reverse=True)
 
 
 def _joined(join: Joined) -> list[str]:
@@ -481,7 +503,7 @@ async def _otherwise(
     others = [item for item in close if item.candidate.id not in replaced]
     likely = [item for item in others if item.likely >= versions.FOLDED]
     anew = [item for item in likely if not (item.is_same or say_the_same(item.note.content, note.content))]
-    anew = sorted(anew, key=lambda item: -item.likely)[:MOST_VERSIONS]
+    anew = _likeliest(anew)[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
         for item in others
@@ -490,7 +512,38 @@ async def _otherwise(
     if opposed:
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
-    return [otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
+    return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
+
+
+def _likeliest(close: Sequence[Close]) -> list[Close]:
+    """The likeliest versions first, without what is far less likely one than the first: its sibling, say."""
+    ordered = sorted(close, key=lambda item: -item.likely)
+    best = ordered[0].likely if ordered else 0.0
+    return [item for item in ordered if LIKELIER * item.likely * (1.0 - best) >= best * (1.0 - item.likely)]
+
+
+def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
+    """Which note says something else, what of it, and the call that mends it."""
+    verb = f"Contradicts ({pattern})" if pattern else "Says something else than"
+    parts = parts_that_differ(other.content, note.content)
+    call = _replacing(*in_time(other, note))
+
+    def told(most: int) -> str:
+        title = beginning(other.title, most)
+        there, here = (text and f'"{beginning(text, most)}"' for text in parts) if parts else ("", "")
+        apart = ", ".join(filter(None, (there and f"{there} there", here and f"{here} here")))
+        return f'{verb} {other.id} "{title}"{f": {apart}" if apart else ""}. {call}'
+
+    return next((text for text in map(told, QUOTED) if most_tokens(text) <= LONGEST_NOTICE), told(QUOTED[-1]))
+
+
+def _replacing(older: Note, newer: Note) -> str:
+    """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
+    if says_more(older.content, newer.content):
+        rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
+        return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
+    call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
+    return f"Replaces {older.id}? Only where both tell one fact: {call}"
 
 
 def _said_before(retired: str | None, old: Sequence[IndexedNote]) -> list[str]:

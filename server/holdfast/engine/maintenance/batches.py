@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import structlog
 
@@ -52,7 +52,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, SCOPES, VERDICTS, Candidate, Kind
 from holdfast.model.note import NOTE_TYPES, instant
-from holdfast.model.opposition import left_untold
+from holdfast.model.parts import left_untold
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
 from holdfast.model.transcripts.pieces import Piece
 
@@ -135,8 +135,9 @@ async def find_work(
     ids = sorted({text.note.id for found in items.values() for item in found for text in item.texts})
     names = await ports.index.read(lambda view: view.short_ids(ids))
     edited = await _edited(ports, [*items["conflicts"], *items["merges"]])
-    batch = Batch(None, None, items, names, pieces, looked.notice, not looked.unread, edited)
-    batch = replace(batch, larger=_larger(items["conflicts"], edited))
+    length = sum(len(text.note.content) for pair in items["conflicts"] for text in pair.texts)
+    larger = await ports.computing.run(caller.principal, length, partial(_larger, items["conflicts"], edited))
+    batch = Batch(None, None, items, names, pieces, looked.notice, not looked.unread, edited, larger)
     if dry_run:
         return batch
     any_found = any(items.values()) or bool(pieces)
@@ -281,10 +282,18 @@ async def apply_verdict(work: Work, verdict: VerdictItem) -> Outcome:
             return await consolidate(work, verdict)
 
 
+class _Said(NamedTuple):
+    """What an item says of a pair, and from which of the two."""
+
+    item: str
+    edge_type: str
+    source: str
+
+
 async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> list[Outcome]:
     """How each item ends, in order. Of verdicts on one pair that exclude each other the first counts."""
     outcomes: list[Outcome] = []
-    said: dict[frozenset[str], list[tuple[str, str]]] = {}
+    said: dict[frozenset[str], list[_Said]] = {}
     for kind, given in _named(verdicts):
         for number, verdict in enumerate(given):
             item = replace(work, name=f"{kind}[{number}]")
@@ -292,30 +301,35 @@ async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> lis
             if pair is None or not isinstance(verdict, EdgeVerdict):
                 outcomes.append(await _settled(memory, item, verdict))
                 continue
-            known = said.setdefault(pair, [])
-            other = next((each for each in known if _exclude(each[1], verdict.edge_type)), None)
+            says, known = _Said(item.name, verdict.edge_type, pair[0]), said.setdefault(frozenset(pair), [])
+            other = next((each for each in known if _exclude(each, says)), None)
             if other is not None:
-                reason = f"{other[0]} says {other[1]} of the same pair, which stands; say one of them."
+                of = "the same pair" if other.edge_type != says.edge_type else "the same pair the other way round"
+                reason = f"{other.item} says {other.edge_type} of {of}, which stands; say one of them."
                 outcomes.append(item.outcome("rejected", reason))
                 continue
             outcomes.append(await _settled(memory, item, verdict))
-            known += [(item.name, verdict.edge_type)] if outcomes[-1].status in ("applied", "skipped") else []
+            known += [says] if outcomes[-1].status in ("applied", "skipped") else []
     return outcomes
 
 
-def _exclude(one: str, other: str) -> bool:
+def _exclude(one: _Said, other: _Said) -> bool:
     """Whether two verdicts cannot both be meant of a pair."""
-    return one != other and ("none" in (one, other) or {one, other} in _OPPOSED)
+    kinds = {one.edge_type, other.edge_type}
+    if len(kinds) == 1:
+        return kinds == {"evolved_from"} and one.source != other.source
+    return "none" in kinds or kinds in _OPPOSED
 
 
 _OPPOSED = ({"contradicts", "evolved_from"}, {"contradicts", "supports"})
 
 
-async def _pair(ports: Ports, verdict: EdgeVerdict) -> frozenset[str] | None:
+async def _pair(ports: Ports, verdict: EdgeVerdict) -> tuple[str, str] | None:
     """The two notes that a verdict is about; None where its ids mean none, or one."""
     with suppress(HoldfastError):  # the item's own outcome says so
-        ids = [(await resolve(ports.index, given)).note.id for given in (verdict.node_a_id, verdict.node_b_id)]
-        return frozenset(ids) if len(set(ids)) > 1 else None
+        one = (await resolve(ports.index, verdict.node_a_id)).note.id
+        other = (await resolve(ports.index, verdict.node_b_id)).note.id
+        return (one, other) if one != other else None
     return None
 
 

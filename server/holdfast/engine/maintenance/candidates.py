@@ -20,13 +20,13 @@ from itertools import combinations
 
 from holdfast.encode.provider import VectorSet, read_set
 from holdfast.engine.agent.close import Close, close_notes, read_together
-from holdfast.engine.agent.matters import read_pairs
+from holdfast.engine.agent.question import BUILTIN
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports, ReadsPairs
 from holdfast.errors import EncoderError, StorageError
 from holdfast.index.maintenance import BatchRow, JudgedRow
 from holdfast.index.projection import Update
-from holdfast.index.rows import IndexedNote, LinkRow, PairReading
+from holdfast.index.rows import IndexedNote, LinkRow, PairReading, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import (
     FIRST_TO_LAST,
@@ -39,6 +39,8 @@ from holdfast.model.maintenance import (
     all_candidates,
     as_read,
     cosine,
+    is_in_another_language,
+    shared_words,
     within_budget,
     without,
 )
@@ -156,6 +158,7 @@ async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) 
     vectors = stored_set(ports)
     now, at = ports.now, _id_of(ports.clock())
     looked = await ports.index.read(lambda view: _begin(view, kinds[0], vectors, now, at))
+    await _tell_by_words(ports, principal, vectors, looked)
     for start in range(0, len(looked.seeds), HOP):
         seeds = looked.seeds[start : start + HOP]
         around = await ports.index.read(lambda view, ids=seeds: _around(view, ids, looked.near, vectors, now))  # type: ignore[misc]
@@ -168,6 +171,17 @@ async def look(ports: Ports, principal: str, kinds: Sequence[Kind], limit: int) 
         looked.notice = f"Pairs that were not read before were compared by their words: {error}"
     looked.choose(limit)
     return looked
+
+
+async def _tell_by_words(ports: Ports, principal: str, vectors: VectorSet | None, looked: Look) -> None:
+    """Have notes of a small memory that the encoder does not read be near by what words they share."""
+    if not looked.near or not _reads_english_alone(vectors):
+        return
+    notes = [item.note for item in (await ports.index.notes(looked.near)).values()]
+    length = sum(len(note.content) for note in notes)
+    by_words = await ports.computing.run(principal, length, partial(shared_words, notes))
+    if by_words:
+        looked.near = {note: _as_far_as_read(near, by_words) for note, near in looked.near.items()} | by_words
 
 
 async def _read(ports: Ports, principal: str, vectors: VectorSet | None, looked: Look) -> None:
@@ -378,7 +392,7 @@ async def last_edits(ports: Ports, notes: Collection[IndexedNote]) -> dict[str, 
         record = records.get(number, JournalRecord())
         for file in record.files:
             known = left.setdefault(file.note, set())
-            if known and (record.op == UPDATE or file.before not in known):
+            if known and ((record.op == UPDATE and not record.same_text) or file.before not in known):
                 found[file.note] = record.at
             known.add(file.after)
     for item in notes:
@@ -426,6 +440,16 @@ def _whole(view: IndexView, vectors: VectorSet | None, now: str) -> dict[str, Sc
     return {note: {other: score for other, score in near.items() if score >= LEAST} for note, near in scored}
 
 
+def _reads_english_alone(vectors: VectorSet | None) -> bool:
+    """Whether nothing reads notes in other languages."""
+    return vectors is None or vectors.provider == BUILTIN
+
+
+def _as_far_as_read(scores: Scores, others: Collection[str]) -> Scores:
+    """Without notes in other languages: by vectors these are near whatever there is."""
+    return {note: score for note, score in scores.items() if note not in others}
+
+
 def _around(
     view: IndexView, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
 ) -> dict[str, Around]:
@@ -434,7 +458,7 @@ def _around(
     missing = [note for note in seeds if note not in known]
     stored = view.first_vectors(vectors.key, missing) if vectors else {}
     scores = {
-        note: known[note] if note in known else _near(view, seeds[note], _query(vectors, stored.get(note)), now)
+        note: known[note] if note in known else _searched(view, seeds[note], vectors, stored.get(note), now)
         for note in seeds
     }
     notes = view.notes({other for near in scores.values() for other in near})
@@ -443,7 +467,12 @@ def _around(
         note: (
             Text(seed.note, seed.encode_hash),
             _with_verdicts(
-                view, seed, {other: notes[other] for other in scores[note] if other in notes}, scores[note], links
+                view,
+                seed,
+                {other: notes[other] for other in scores[note] if other in notes},
+                scores[note],
+                links,
+                english=_reads_english_alone(vectors),
             ),
         )
         for note, seed in seeds.items()
@@ -454,6 +483,18 @@ def _query(vectors: VectorSet | None, vector: bytes | None) -> QueryVector | Non
     if vectors is None or vector is None:
         return None
     return QueryVector(vectors.key, vector, vectors.background_mean, vectors.background_deviation)
+
+
+def _searched(view: IndexView, seed: IndexedNote, vectors: VectorSet | None, vector: bytes | None, now: str) -> Scores:
+    """Those near a note of a larger memory, and what has no vector."""
+    if not _reads_english_alone(vectors):
+        return _near(view, seed, _query(vectors, vector), now)
+    is_read = not is_in_another_language(seed.note.content)
+    near = _near(view, seed, _query(vectors, vector) if is_read else None, now)
+    notes = [item.note for item in view.notes(near).values()]
+    if is_read:
+        return _as_far_as_read(near, [note.id for note in notes if is_in_another_language(note.content)])
+    return shared_words([seed.note, *notes])[seed.note.id]
 
 
 def _near(view: IndexView, seed: IndexedNote, vector: QueryVector | None, now: str) -> Scores:
@@ -482,8 +523,11 @@ def _with_verdicts(
     notes: Mapping[str, IndexedNote],
     scores: Scores,
     links: Mapping[frozenset[str], Sequence[LinkRow]],
+    *,
+    english: bool,
 ) -> list[Near]:
-    """Those near a note with what was said of the two."""
+    """Those near a note with what was said of the two; `english`: nothing else is read."""
+    is_other = english and is_in_another_language(seed.note.content)
     judged = view.judged(seed.note.id, list(notes))
     near = []
     for other, item in notes.items():
@@ -499,6 +543,7 @@ def _with_verdicts(
                 frozenset(link.type for link in edges if link.reason in AUTO_REASONS),
                 bool(rows) and not standing,
                 read_pairs(edges, {seed.note.id: seed, other: item}).get(pair),
+                is_other or (english and is_in_another_language(item.note.content)),
             )
         )
     return near

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, resolve_all
@@ -35,10 +36,12 @@ from holdfast.model.note import (
     in_time,
     memory_type,
     said_at,
+    tags_once,
     title_of,
 )
 from holdfast.model.omi import MemoryStoredEvent
-from holdfast.model.opposition import compared, only_said_by
+from holdfast.model.opposition import compared
+from holdfast.model.parts import only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
 from holdfast.model.versions import MADE_OF
@@ -80,7 +83,9 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     told = replace(keep.note, title=title or keep.note.own_title or title_of(whole), content=whole)
     is_back = await is_said_between(work.ports, *in_time(keep.note, discard.note))
     union = _union(keep.note, discard.note, {}, is_back)
-    lost = _lost(keep.note, discard.note, replace(union, title=told.title, content=told.content))
+    made = replace(union, title=told.title, content=told.content)
+    length = sum(len(note.content) for note in (keep.note, discard.note, made))
+    lost = await work.ports.computing.run(work.caller.principal, length, partial(_lost, keep.note, discard.note, made))
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{lost}")
     outcome = await _merge(work, keep, discard, told, is_back)
@@ -139,7 +144,7 @@ def _union(keep: Note, discard: Note, names: Mapping[str, str], is_back: bool) -
         **filled(keep, discard) | _time_of_both(keep, discard, is_back),
         space=GLOBAL_SPACE if discard.space == GLOBAL_SPACE else keep.space,
         tier=min(keep.tier, discard.tier, key=TIERS.index),
-        tags=tuple(dict.fromkeys((*keep.tags, *discard.tags))),
+        tags=tags_once((*keep.tags, *discard.tags)),
         about_self=keep.about_self or discard.about_self,
         merged=tuple(dict.fromkeys((*keep.merged, discard.id, *discard.merged))),
         connections=_edges(keep, discard, names),
@@ -269,8 +274,7 @@ def _successor(work: Work, verdict: ConsolidationVerdict, originals: Sequence[No
 
 
 def _tags(originals: Iterable[Note]) -> tuple[str, ...]:
-    tags = dict.fromkeys((CONSOLIDATED, *(tag for note in originals for tag in note.tags)))
-    return tuple(tags)[:MOST_TAGS]
+    return tags_once((CONSOLIDATED, *(tag for note in originals for tag in note.tags)))[:MOST_TAGS]
 
 
 async def _consolidated(work: Work, ids: Sequence[str]) -> str | None:

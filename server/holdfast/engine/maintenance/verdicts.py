@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve, still_told
@@ -21,7 +22,7 @@ from holdfast.index.rows import IndexedNote, LinkRow, digest
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note, surely_later
-from holdfast.model.opposition import left_untold
+from holdfast.model.parts import left_in_part, left_untold
 from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
 from holdfast.model.versions import AUTO_REASONS
 from holdfast.model.words import counted, quoted
@@ -123,11 +124,22 @@ class Work:
                 raise VerdictRefusedError("rejected", "These notes were not shown together in this batch.")
             if any(hashes[item.note.id] != item.encode_hash for item in notes):
                 raise VerdictRefusedError("conflict", "A note was changed since the batch was made; ask for a new one.")
-        if any(item.note.is_outdated for item in notes):
-            raise VerdictRefusedError("conflict", "A note is retired; there is nothing to judge.")
+        gone = next((item.note for item in notes if item.note.is_outdated), None)
+        if gone is not None:
+            raise VerdictRefusedError("conflict", _gone(gone, [item.note.id for item in notes], self.batch_id))
 
     async def resolve(self, given: str, what: str) -> IndexedNote:
         return await resolve(self.ports.index, given, what=what)
+
+
+def _gone(retired: Note, ids: Collection[str], batch_id: str | None) -> str:
+    """What became of a retired note, and what is left to judge; what a batch shows was retired since it was made."""
+    by = f" by {retired.superseded_by}" if retired.superseded_by else ""
+    said = f"{retired.id} was retired{by}{' since this batch was made' if batch_id else ''}; its pair needs no verdict."
+    if not retired.superseded_by or retired.superseded_by in ids:
+        return said
+    left = [each for each in ids if each != retired.id]
+    return f"{said} If {', '.join(left)} bears on {retired.superseded_by} too, judge those in a call without batch_id."
 
 
 async def under_lock(ports: Ports, known: IndexedNote) -> Stored:
@@ -159,7 +171,7 @@ def pairs(notes: Sequence[IndexedNote], entry: Callable[..., Judged], verdict: s
 
 
 RETIRED = "outdate_by_verdict"
-UNTOLD = "Only the retired one said {} more, {}: if that still holds, undo this or remember it anew."
+UNTOLD = "Only the retired one said {}: if that still holds, undo this or remember it anew."
 
 
 async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
@@ -289,7 +301,9 @@ async def _evolve(
     turned = "" if newer is one else " What happened later was taken for the newer one."
     if is_turned and is_anew:
         turned = f" What was edited on {anew[:10]} was taken for the newer one."
-    turned += _only_told_before(older.note, newer.note)
+    length = len(older.note.content) + len(newer.note.content)
+    untold = partial(_only_told_before, older.note, newer.note)
+    turned += await work.ports.computing.run(work.caller.principal, length, untold)
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
@@ -307,11 +321,11 @@ async def _evolve(
 
 
 def _only_told_before(older: Note, newer: Note) -> str:
-    """What else gives way with a sentence that is outdated, and what to do about it."""
-    count, beginning = left_untold(older, newer)
-    if not count:
-        return ""
-    return f" {UNTOLD.format(counted(count, 'sentence'), quoted(beginning))}"
+    """What else gives way with what is outdated, sentences and clauses beside it, and what to do about it."""
+    (count, beginning), clauses = left_untold(older, newer), left_in_part(older, newer)
+    left = [f"{counted(count, 'sentence')} more, {quoted(beginning)}"] if count else []
+    left += [quoted(clauses)] if clauses else []
+    return f" {UNTOLD.format(' and '.join(left))}" if left else ""
 
 
 def _retired(old: Note, successor: Note, edited: str, now: str) -> Note:

@@ -13,8 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from holdfast.engine.agent.remember import Prepared, Remember, prepare, remember, says_otherwise, store_together
-from holdfast.engine.commit import LARGEST_CONTENT
+from holdfast.engine.agent.remember import (
+    Prepared,
+    Remember,
+    keys_of,
+    prepare,
+    remember,
+    says_otherwise,
+    store_together,
+)
+from holdfast.engine.commit import LARGEST_CONTENT, check_known
 from holdfast.engine.jobs.changes import OWN_CALLER
 from holdfast.engine.jobs.daily import Job, JobContext
 from holdfast.engine.maintenance.verdicts import Outcome, VerdictRefusedError, Work, WrongVerdict
@@ -150,24 +158,33 @@ async def _apply(
     if queue is None:
         raise VerdictRefusedError("rejected", "Sessions are distilled by a server on this machine alone, over stdio.")
     ports.store.check_writing()
-    async with ports.store.hold({f"piece:{piece_id}"}):
-        piece = await queue.piece(piece_id)
-        if piece is None or await _was_stored(ports, queue, piece):
-            raise VerdictRefusedError(
-                "skipped", "This piece does not wait any more: somebody has judged it, or it was too old."
-            )
-        checked = [await _checked(ports, each, piece, item) for each, item in group]
-        good = [item for item in checked if isinstance(item, _Good)]
-        outcomes = [item.outcome if isinstance(item, _Good) else item for item in checked]
-        if dry_run:
-            return outcomes
-        is_judged = all(outcome.status in ("applied", "skipped") for outcome in outcomes)
-        batch = group[0][0].batch_id if group else None
+    piece = await _waiting(ports, queue, piece_id)
+    checked = [await _checked(ports, each, piece, item) for each, item in group]
+    good = [item for item in checked if isinstance(item, _Good)]
+    outcomes = [item.outcome if isinstance(item, _Good) else item for item in checked]
+    if dry_run:
+        return outcomes
+    is_judged = all(outcome.status in ("applied", "skipped") for outcome in outcomes)
+    batch = group[0][0].batch_id if group else None
+    keys = keys_of([item.prepared for item in good]) if good else set()
+    async with ports.store.hold({f"piece:{piece_id}", *keys}) as made:  # at once: who holds keys must not wait for more
+        await check_known(ports, made)
+        await _waiting(ports, queue, piece_id)
         change = await _store(ports, queue, piece, good, batch, is_judged=is_judged) if good else None
         if is_judged:
             await queue.finish(piece.id)
     others = {item.outcome.item: await says_otherwise(ports, item.caller, item.prepared) for item in good}
     return [_completed(outcome, change, others.get(outcome.item)) for outcome in outcomes]
+
+
+async def _waiting(ports: Ports, queue: TranscriptQueue, piece_id: str) -> Piece:
+    """A piece that nobody has judged yet."""
+    piece = await queue.piece(piece_id)
+    if piece is None or await _was_stored(ports, queue, piece):
+        raise VerdictRefusedError(
+            "skipped", "This piece does not wait any more: somebody has judged it, or it was too old."
+        )
+    return piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,7 @@ def _warn(ports: Ports, place: str, before: int) -> None:
 
 
 Answer = TypeVar("Answer")
+MOST_LOOKS = 3  # where others write all the time there is always a newer line
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,12 +260,20 @@ class PastLine:
 async def look_back(ports: Ports, look: Callable[[IndexView], Answer]) -> Answer:
     """Ask the index of the journal, once it knows every line that is there now.
 
+    Another request may begin to read the journal anew meanwhile, as after a purge: what knew a part is asked again.
+
     Raises:
         IndexLostError: the index is gone.
         StorageError: the journal cannot be read.
     """
-    await follow(ports)
-    return await ports.index.read(look)
+    looks = 0
+    while True:
+        await follow(ports)
+        known, answer = await ports.index.read(lambda view: (view.known_journal(), look(view)))
+        looks += 1
+        left = await ports.store.journal_since(known.place, 1)
+        if looks == MOST_LOOKS or (left is not None and not left):
+            return answer
 
 
 async def whole(ports: Ports, rows: Iterable[LineRow]) -> list[PastLine]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,11 +28,11 @@ from holdfast.index.search.snapshot import (
     search_words,
 )
 from holdfast.index.search.vectors import Background, VectorTable
-from holdfast.model.identifiers import counts_fully, idf
+from holdfast.model.identifiers import content_of, counts_fully, idf, shows_another_language
 from holdfast.model.lifecycle import Signal, affinity, by_meaning, by_words
 from holdfast.model.note import moment
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, RankCandidate, Timeline
-from holdfast.model.words import numbered, query_terms, question_key
+from holdfast.model.words import folded, numbered, query_terms, question_key
 
 SESSION_BEST = 3
 # Chosen on half A of the questions of bench/languages.py, with the model that `HOLDFAST_MULTILINGUAL=e5` names.
@@ -75,10 +76,15 @@ class Finder:
         asked = [each for each in (vector, beside) if each is not None]
         snapshot, tables = self._current(connection, [each.key for each in asked])
         passes = snapshot.mask(connection, wanted)
-        rare = rare_words(connection, snapshot, query, passes)
-        lexical = search_words(
-            connection, snapshot, query_terms(query), passes, most_terms, _telling(rare, query, extraordinary)
-        )
+        terms = query_terms(query)
+        places = self._places(connection, snapshot, query, extraordinary) if not wanted.spaces else {}
+        named = {term for of_it in places.values() for term in of_it}  # several spaces may share a word of their names
+        placed = {term: np.unique(np.concatenate([of[term] for of in places.values() if term in of])) for term in named}
+        rare = [
+            item for item in rare_words(connection, snapshot, query, passes) if not item.unit.terms <= placed.keys()
+        ]
+        telling = _telling(rare, query, extraordinary)
+        lexical = search_words(connection, snapshot, terms, passes, most_terms, telling, placed)
         held = _held(snapshot.size, rare)
         z = np.full(snapshot.size, np.nan, np.float32)
         session_z = z
@@ -94,7 +100,13 @@ class Finder:
         worth += WEIGHTS.rare * held[pool]
         pool = pool[snapshot.first(pool, worth, most)]
         candidates = _candidates(connection, snapshot, pool, lexical, rare, z, session_z)
-        return Found(candidates, lexical.unknown, {item.unit.label: item.count for item in rare}, snapshot.count)
+        unknown, counts = lexical.unknown - placed.keys(), {item.unit.label: item.count for item in rare}
+        looked_for = {
+            *lexical.words,
+            *lexical.unknown,
+        }  # a common word is not: then it is not known who names the space
+        told = {name: frozenset(of) for name, of in places.items() if of.keys() <= looked_for}
+        return Found(candidates, unknown, counts, snapshot.count, told)
 
     def by_time(
         self, connection: sqlite3.Connection, wanted: Filter, most: int, offset: int = 0, *, soonest: bool = False
@@ -162,6 +174,17 @@ class Finder:
             self._vectors = others | {table.key: table for table in tables}
             return snapshot, tables
 
+    def _places(
+        self, connection: sqlite3.Connection, snapshot: Snapshot, query: str, extraordinary: frozenset[str]
+    ) -> dict[str, dict[str, Positions]]:
+        """The spaces that a question names by words of their own, if it asks for what some note knows besides."""
+        found = snapshot.placed(query_terms(query), extraordinary)
+        places = {name: of_it for name, of_it in found.items() if _is_said(of_it, query)}
+        named = {term for of_it in places.values() for term in of_it}
+        said = content_of(query) if shows_another_language(query) else query_terms(query)
+        is_asking = any(are_known(connection, snapshot, [term]) for term in said if term not in named)
+        return places if places and is_asking else {}
+
     def _meant(
         self,
         connection: sqlite3.Connection,
@@ -187,6 +210,12 @@ class Finder:
         prior = (vector.mean, vector.deviation)
         mean, deviation = self._background.statistics(connection, vector.key, prior, seen)
         return (cosines - np.float32(mean)) / np.float32(deviation)
+
+
+def _is_said(terms: Iterable[str], query: str) -> bool:
+    """Whether these words stand there as a name, and not as a part of a path, an address or a longer name."""
+    name = r"[-_. ]?".join(map(re.escape, terms))
+    return re.search(rf"(?<![\w./@:-]){name}(?![\w/@:-]|\.\w)", folded(query)) is not None
 
 
 def _telling(rare: Sequence[Rare], query: str, extraordinary: frozenset[str]) -> list[Rare]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import copy
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,9 @@ class NameTable:
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._numbers])  # others may add to them meanwhile
 
     def number(self, name: str) -> int:
         return self._numbers.setdefault(name, len(self._numbers))
@@ -274,6 +278,17 @@ class Snapshot:
         known = self._named  # what a later snapshot got to know is no part of this one
         return sorted(self._subjects.name(number) for number in found if number < len(known) and known[number])
 
+    def placed(self, terms: Collection[str], strange: Collection[str]) -> dict[str, dict[str, Positions]]:
+        """By the name of each space that a question's terms name, where its notes are, by term.
+
+        `strange` are the terms that are no ordinary words.
+        """
+        likely = (name for name in self.spaces if not name.isascii() or any(term in name.lower() for term in strange))
+        named = {name: own for name in likely if {*(own := query_terms(name))} <= {*terms} and {*own} & {*strange}}
+        spaces = self.rows["space"][: self.size]
+        there = {name: np.flatnonzero(spaces == self.spaces.number(name)) for name in named}
+        return {name: dict.fromkeys(own, there[name]) for name, own in named.items() if len(there[name])}
+
     def best(self, scores: Floats, above: float, count: int) -> Positions:
         """Positions of the highest scores over `above`; of equal ones the newest, whatever their rows."""
         found = np.flatnonzero(scores > above)
@@ -395,7 +410,7 @@ class Lexical:
     """
 
     coverage: Floats
-    matched: npt.NDArray[np.uint32]
+    matched: npt.NDArray[np.uint64]
     words: tuple[str, ...]
     unknown: frozenset[str]
 
@@ -438,6 +453,9 @@ def _holding(connection: sqlite3.Connection, snapshot: Snapshot, unit: Unit, mos
     return places[known]
 
 
+NOWHERE: Final[Mapping[str, Positions]] = MappingProxyType({})
+
+
 def search_words(
     connection: sqlite3.Connection,
     snapshot: Snapshot,
@@ -445,6 +463,7 @@ def search_words(
     passes: Mask,
     most: int,
     rare_ones: Sequence[Rare] = (),
+    placed: Mapping[str, Positions] = NOWHERE,
 ) -> Lexical:
     """Score every note that passes the filter and holds a word of the query.
 
@@ -452,7 +471,8 @@ def search_words(
     term frequency (Robertson and Zaragoza 2009) over weighted columns, as FTS5 computes it. In a long note a word may
     count 1.5, for what it says often it is about; of what is more than 1 in all a tenth is left. Of common terms, which
     are only looked for where a rare one was found, tf is taken as 0.8. Of `rare_ones` it is 1 in whatever holds them: a
-    long note has a passage about such a word, and its other passages do not speak against it.
+    long note has a passage about such a word, and its other passages do not speak against it. `placed` are terms that
+    name a space, by the notes of it: for these the query is without it.
     """
     whole = {term: rare.positions for rare in rare_ones for term in rare.unit.terms}
     total = snapshot.count
@@ -463,7 +483,7 @@ def search_words(
     for term in terms:
         if not term.found and term.word in whole:  # an identifier that is spelt in another way
             coverage[whole[term.word]] += term.idf / weight
-    matched = np.zeros(snapshot.size, np.uint32)
+    matched = np.zeros(snapshot.size, np.uint64)
     rare: list[Term] = []
     common = [term for term in terms if term.found]
     rows = 0
@@ -475,10 +495,19 @@ def search_words(
         rare.append(term)
         if term.word in whole:
             share[np.isin(positions, whole[term.word]) & (share < 1.0)] = 1.0
+        if term.word in placed:
+            beside = ~np.isin(positions, placed[term.word])
+            positions, share = positions[beside], share[beside]
         coverage[positions] += term.idf / weight * share
-        matched[positions] |= np.uint32(1 << place)
+        matched[positions] |= np.uint64(1 << place)
     if common and rare:
         _add_common(connection, snapshot, rare, common, weight, passes, coverage)
+    if placed:
+        without = np.full(snapshot.size, weight, np.float32)
+        for term in terms:
+            if term.word in placed:
+                without[placed[term.word]] -= term.idf
+        coverage[without > 0.0] *= weight / without[without > 0.0]
     over = coverage > 1.0
     coverage[over] = 1.0 + OVER * (coverage[over] - 1.0)
     return Lexical(coverage, matched, tuple(term.word for term in rare), unknown)

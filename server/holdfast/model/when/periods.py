@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import MAXYEAR, date
 from functools import partial
 
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
-from holdfast.model.when.spans import Span, Yearly
+from holdfast.model.when.spans import Again, Span, Yearly, composed
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Period:
 
     `kind` is the class of expression; `rank` is higher the less the expression depends on when it is read (3: with a
     year, 2: a date without, 1: counted from today, 0: vague). `bare` ones are time only behind a word such as "in".
-    `yearly` gives the same period of another year where none was named.
+    `again` gives the same period of another time where it comes round again and none was named: by how many times.
     """
 
     start: int
@@ -28,7 +28,7 @@ class Period:
     kind: str
     rank: int
     bare: bool = False
-    yearly: Yearly | None = None
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +39,13 @@ class FoundPeriod:
     kind: str
     rank: int = 3
     bare: bool = False
-    yearly: Yearly | None = None
+    again: Again | None = None
 
 
 _TOMORROW = (1, 1)
-_OVER = re.compile(rf"\b(?!(?:{say.HELPING_VERBS})\b)(?:{say.PAST_VERBS}|{say.DONE})\b")
+_MONTHS_OF_A_YEAR, _FIRST_YEAR = 12, 1970  # a smaller number than that year is a number
 
 Rule = Callable[[re.Match[str], date], FoundPeriod | None]
-
-
-_MONTH = say.any_of(say.MONTHS)
-_EITHER_MONTH = rf"{_MONTH}|{say.any_of(say.SHORT_MONTHS)}"
-_OF = r"(?:of|de|del|di|,)?"
-_MONTHS_OF_A_YEAR = 12
-_FIRST_YEAR = 1970  # a smaller number is a number
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_BY_YEAR = rf"(?:\s*{_OF}\s*{_YEAR}(?![\w-]))?"
-_DAY = r"(?:st|nd|rd|th|er|\.)?"
-_ON = rf"(?:(?:{say.any_of(say.WEEKDAYS)}),? (?:the )?)?"
-_UNIT = say.any_of(say.UNITS)
-_COUNT = rf"(?P<count>\d{{1,3}}|{say.any_of(say.NUMBERS)}|{say.any_of(say.UNCERTAIN)})"
-_THE = r"(?:the |den |die |les |los |las )?"
-_LASTS_OR_NEXTS = (
-    r"(?:last|past|previous|letzten|vergangenen|dernières?|derniers|últim[oa]s|"
-    r"(?P<next>(?<!what's )(?<!is )next|(?<=the )coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
-)
-_LASTS_OR_NEXTS_BEHIND = r"(?:dernières?|derniers|últim[oa]s|(?P<next>prochaine?s|próxim[oa]s))"  # "les deux dernières"
-_YEAR_FROM_NOW = (
-    rf"(?:of |de |del |d'|im |in )?(?:(?P<year_ago>(?:{say.LAST}) (?:year|jahre?s?)|l'année (?:dernière|passée)|"
-    r"l'an dernier|(?:el )?año pasado)|(?P<year_on>(?:next|nächste[nrsm]?|kommende[nrsm]?) (?:year|jahre?s?)|"
-    r"l'année prochaine|(?:el )?(?:año próximo|próximo año|año que viene)))"
-)
-_QUALIFIER = rf"(?:(?P<last>{say.LAST})|(?P<this>{say.THIS})|(?P<next>{say.NEXT}))"
 
 
 def _year_of(match: re.Match[str]) -> int | None:
@@ -82,16 +57,29 @@ def _yearly(match: re.Match[str], today: date, kind: str, yearly: Yearly, *, bar
     """Of the year that is named, else of the one that a word such as "last" picks, else the latest that has begun."""
     if year := _year_of(match):
         return FoundPeriod(yearly(year), kind)
-    picked = match.groupdict()
+    picked, offset = match.groupdict(), spans.offset_of(match)
     if picked.get("year_ago") or picked.get("year_on"):
         return FoundPeriod(yearly(today.year + (1 if picked["year_on"] else -1)), kind)
-    if picked.get("last"):
-        return FoundPeriod(spans.ended(yearly, today), kind, 2)
-    if picked.get("next"):
-        return FoundPeriod(spans.coming(yearly, today), kind, 2)
-    if picked.get("this"):
-        return FoundPeriod(yearly(today.year), kind, 2)
-    return FoundPeriod(spans.latest(yearly, today), kind, 2, bare, yearly)
+    if offset is None:
+        return FoundPeriod(span := spans.latest(yearly, today), kind, 2, bare, _yearly_again(yearly, span))
+    near = yearly(today.year) if offset == 0 else (spans.ended if offset < 0 else spans.coming)(yearly, today)
+    if abs(offset) > 1 and near and near.first:
+        near = yearly(near.first.year + offset // abs(offset))
+    return FoundPeriod(near, kind, 2)
+
+
+def _yearly_again(yearly: Yearly, span: Span | None) -> Again | None:
+    if span is None or span.first is None or span.last is None:
+        return None
+    first, last = span.first, span.last
+
+    def again(count: int) -> Span | None:
+        if not 0 < first.year + count < MAXYEAR:
+            return None
+        near = Span(spans.add_months(first, 12 * count), spans.add_months(last, 12 * count))  # of 29 February
+        return yearly(first.year + count) or near
+
+    return again
 
 
 def _month_number(name: str) -> int:
@@ -152,23 +140,38 @@ def _month(match: re.Match[str], today: date) -> FoundPeriod:
     return _yearly(match, today, "month", yearly, bare=True)
 
 
-def _week_of_month(match: re.Match[str], today: date) -> FoundPeriod:
-    month, which = _month_number(match["month"]), match["which"]
+def _part_of_month(match: re.Match[str], today: date) -> FoundPeriod:
+    """As in "erste Dezemberwoche", "zweite Julihälfte"."""
+    month, which = _month_number(match["month"]), say.ORDINALS[match["which"]]
 
-    def week(year: int) -> Span | None:
+    def part(year: int) -> Span | None:
         whole = spans.months_from(year, month, 1)
-        if whole.first is None or whole.last is None:
-            return None
-        if which == "last":
-            return Span(spans.shift(whole.last, -6), whole.last)
-        first = spans.shift(whole.first, 7 * say.ORDINALS[which])
-        return Span(first, spans.shift(first, 6))
+        return spans.share(whole, which % 2, 2) if match["half"] else spans.nth("week", which, whole)
 
-    return _yearly(match, today, "part", week)
+    return _yearly(match, today, "part", part)
+
+
+def _holiday(match: re.Match[str], today: date) -> FoundPeriod:
+    return _yearly(match, today, "holiday", say.HOLIDAYS[match["name"]], bare=match["at"] is None)
+
+
+def _date(match: re.Match[str], today: date) -> FoundPeriod | None:
+    """As in "on the 20th", "am 20.", "le 20", "el día 20": the last one, today's too."""
+    number, sign = int(match["day"]), match["sign"]
+    is_ordinal = sign == "." if match["am"] is not None else sign in ("st", "nd", "rd", "th")
+    if is_ordinal is (match["am"] is None and match["the"] is None):
+        return None
+    begin = spans.add_months(today.replace(day=1), 0 if number <= today.day else -1)
+
+    def again(count: int) -> Span | None:
+        month = spans.add_months(begin, count)
+        return spans.one_day(month.year, month.month, number)
+
+    return FoundPeriod(again(0) or again(-1), "date", 2, bare=True, again=again)
 
 
 def _quarter(match: re.Match[str], today: date) -> FoundPeriod:
-    number = int(match["q"]) if match["q"].isdigit() else say.ORDINALS[match["q"]] + 1
+    number = int(match["q"])
     return _yearly(match, today, "quarter", partial(spans.months_from, month=3 * number - 2, count=3))
 
 
@@ -189,70 +192,57 @@ def _year(match: re.Match[str], today: date) -> FoundPeriod | None:
 
 
 def _near_day(match: re.Match[str], today: date) -> FoundPeriod:
-    first, last = say.DAYS.get(match[0], _TOMORROW)
+    first, last = say.DAYS.get(match["near"], _TOMORROW)
     kind = "today" if (first, last) == (0, 0) else "yesterday"
     return FoundPeriod(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
 
 
 def _unit(match: re.Match[str], today: date) -> FoundPeriod | None:
-    """The calendar's for "last week"; "the past month" and "in the last month" reach up to today."""
-    unit = say.UNITS[match["unit"]]
-    if unit in ("hour", "day") or (match["unit"].endswith("s") and match["unit"] not in ("mois", "mes")):
+    """The calendar's for "last week", "la semana pasada"; "the past month" and "in the last month" reach up to today.
+
+    By itself it is time with a part of it, as in "the end of the year"; "over the weekend" is the last that has begun.
+    """
+    word, offset = match["unit"], spans.offset_of(match)
+    unit = say.UNITS.get(word, "year")
+    if unit in ("hour", "day") or (word.endswith("s") and unit + "s" == word) or word in say.MANY:
         return None
-    if match["rolling"]:
+    if match["rolling"] or (unit == "fortnight" and offset == -1):
         return FoundPeriod(Span(spans.back("day" if unit == "weekend" else unit, today, 1), today), "rolling", 1)
-    offset = 0 if match["this"] else 1 if match["next"] else -1
+    if unit == "fortnight":
+        return FoundPeriod(Span(today, spans.shift(today, 14)), "coming", 1) if offset == 1 else None
+    if offset is None and match[0].startswith("a "):
+        return None
+    if offset is None:
+        now = -1 if unit == "weekend" and today.weekday() < say.WEEKDAYS["saturday"] else 0
+        again = partial(_weekend_again, today, now) if unit == "weekend" else None
+        return FoundPeriod(spans.unit_around(unit, today, now), "the " + unit, 1, bare=True, again=again)
     span = spans.unit_around(unit, today, offset)
-    if match["side"] and match["this"]:
+    if match["side"] and offset == 0:
         span = Span(today, span.last) if match["side"] == "later" else Span(span.first, today)
     return FoundPeriod(span, "last year" if unit == "year" else unit, 1)
 
 
-def _unit_behind(match: re.Match[str], today: date) -> FoundPeriod | None:
-    """As in "la semana pasada", "l'an dernier", "la semaine prochaine"."""
-    unit = say.UNITS.get(match["unit"], "year")
-    if unit in ("hour", "day"):
-        return None
-    offset = 1 if match["next"] else -1
-    return FoundPeriod(spans.unit_around(unit, today, offset), "last year" if unit == "year" else unit, 1)
-
-
-def _before_last(match: re.Match[str], today: date) -> FoundPeriod:
-    return FoundPeriod(spans.unit_around(say.UNITS[match["unit"]], today, -2), say.UNITS[match["unit"]], 1)
-
-
-def _the_unit(match: re.Match[str], today: date) -> FoundPeriod:
-    """As in "the end of the year", and "over the weekend", which is the last one that has begun."""
-    unit = match["unit"]
-    offset = -1 if unit == "weekend" and today.weekday() < 5 else 0  # noqa: PLR2004 - Saturday
-    return FoundPeriod(spans.unit_around(unit, today, offset), "the " + unit, 1, bare=True)
-
-
-def is_over(text: str) -> bool:
-    """Whether a verb of lower-case `text` says that something has happened."""
-    return _OVER.search(text) is not None
-
-
-_HOW_LONG = re.compile(
-    r"\bhow (?:many|much|long|often|far)\b|\b(?:twice|times)\b|\bwie ?(?:viele?|lange|oft)\b|\bcu[aá]nt|\bcombien\b"
-)
-_IS_DUE = re.compile(r"\b(?:due|coming up|planned|fällig|steht .*\ban\b|prévue?s?|vencen?|scade)\b")
+def _weekend_again(today: date, now: int, count: int) -> Span:
+    return spans.unit_around("weekend", today, now + count)
 
 
 def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
-    """As in "what is on in two weeks?"; "what did we do in two weeks?" and "how many in two weeks" tell how long."""
-    unit, (least, most) = say.UNITS[match["unit"]], spans.count_of(match["count"])
-    is_span = _HOW_LONG.search(match.string) or (most == 1 and not _IS_DUE.search(match.string))
-    if unit == "hour" or is_over(match.string) or is_span:
+    """As in "what is on in two weeks?"; "how many in two weeks" tells how long, "in a week" mostly too."""
+    unit, least, most = spans.amount_of(match)
+    is_open = match["hence"] is None
+    if spans.is_over(match.string) or (is_open and (unit == "hour" or say.HOW_LONG.search(match.string))):
         return None
+    if match["within"]:
+        return FoundPeriod(Span(today, spans.back(unit, today, -most)), "in a while", 1)
     wide = spans.joined(spans.distance(unit, -least, -least, today), spans.distance(unit, -most, -most, today))
-    return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), "in a while", 1)
+    kind = "in a spell" if is_open and most == 1 and not say.IS_DUE.search(match.string) else "in a while"
+    return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), kind, 1)
 
 
 def _ago(match: re.Match[str], today: date) -> FoundPeriod:
-    least, most = spans.count_of(match["count"])
-    wide = spans.distance(say.UNITS[match["unit"]], least, most, today)
-    sure = least == most and say.UNITS[match["unit"]] in ("hour", "day", "week")
+    unit, least, most = spans.amount_of(match)
+    wide = spans.distance(unit, least, most, today)
+    sure = least == most and unit in ("hour", "day", "week", "fortnight")
     return FoundPeriod(
         Span(wide.first, wide.last and min(wide.last, today)), "ago" if sure else "about", int(least == most)
     )
@@ -270,17 +260,11 @@ def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
     return FoundPeriod(Span(spans.back(unit, today, most), today), "rolling", 1)
 
 
-def _fortnight(match: re.Match[str], today: date) -> FoundPeriod:
-    if match["next"]:
-        return FoundPeriod(Span(today, spans.shift(today, 14)), "coming", 1)
-    return FoundPeriod(Span(spans.shift(today, -14), today), "rolling", 1)
-
-
 def _numbered_week(match: re.Match[str], today: date) -> FoundPeriod:
     """Of this year, where none is named, but not one to come where something has happened in it."""
     yearly, year = partial(spans.iso_week, week=int(match["w"])), _year_of(match)
     span = yearly(year or today.isocalendar().year)
-    if year is None and (span is None or (span.first and span.first > today and is_over(match.string))):
+    if year is None and (span is None or (span.first and span.first > today and spans.is_over(match.string))):
         span = spans.latest(yearly, today)
     return FoundPeriod(span, "week", 2, bare=match["sure"] is None)
 
@@ -290,34 +274,26 @@ def _weekdays_ago(match: re.Match[str], today: date) -> FoundPeriod | None:
     count, most = spans.count_of(match["count"])
     if count != most:
         return None
-    day = spans.shift(_last_weekday(match["weekday"], today), -7 * (count - 1))
+    day = spans.shift(spans.last_weekday(match["weekday"], today), -7 * (count - 1))
     return FoundPeriod(Span(day, day), "yesterday", 1)
 
 
-def _weekday_of_week(match: re.Match[str], today: date) -> FoundPeriod:
-    """As in "Thursday of last week", "Donnerstag letzter Woche", "el jueves de la semana pasada"."""
-    offset = 0 if match["this"] else 1 if match["next"] or match["next_behind"] else -1
-    monday = spans.shift(today, 7 * offset - today.weekday())
-    day = spans.shift(monday, say.WEEKDAYS[match["weekday"]])
-    return FoundPeriod(Span(day, day), "yesterday" if day < today else "day", 1)
-
-
-def _last_weekday(name: str, today: date) -> date:
-    """The last such day before today."""
-    return spans.shift(today, -((today.weekday() - say.WEEKDAYS[name] - 1) % 7 + 1))
-
-
 def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
-    weekday = say.WEEKDAYS[match["weekday"]]
-    monday = spans.shift(today, -today.weekday())
-    day = _last_weekday(match["weekday"], today)
-    if match["this"]:
-        day = spans.shift(monday, weekday)
-    elif match["next"]:
-        day = spans.shift(today, (weekday - today.weekday() - 1) % 7 + 1)
-    named = match["last"] or match["behind"]
-    explicit = named or match["this"] or match["next"]
-    return FoundPeriod(Span(day, day), "yesterday" if named else "weekday", 1, bare=not explicit)
+    offset, last = spans.offset_of(match), spans.last_weekday(match["weekday"], today)
+    offset = 2 if match["on"] else offset  # "Monday week" is the one behind the next
+
+    def again(count: int) -> Span:
+        day = spans.shift(last, 7 * count)
+        return Span(day, day)
+
+    if offset is None:
+        return FoundPeriod(again(0), "weekday", 1, bare=True, again=again)
+    if offset == 0:
+        day = spans.shift(today, say.WEEKDAYS[match["weekday"]] - today.weekday())
+        return FoundPeriod(Span(day, day), "weekday", 1)
+    if offset > 0:  # "next" is the first one behind today
+        return FoundPeriod(again(offset + (again(1).first == today)), "weekday", 1)
+    return FoundPeriod(again(offset + 1), "yesterday", 1)
 
 
 def _vague(match: re.Match[str], today: date) -> FoundPeriod:
@@ -336,65 +312,65 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"(?P<one>\d{1,2})(?P<by>[/.])(?P<two>\d{1,2})(?P=by)(?P<y>\d{4})", _slashed),
     _rule(r"(?P<one>\d{1,2})/(?P<two>\d{1,2})|(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?!\d)", _day_of_month),
     _rule(r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)", _iso_month),
-    _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{_MONTH}){_BY_YEAR}", _ordinal_day),
+    _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{say.MONTH}){say.BY_YEAR}", _ordinal_day),
     _rule(
-        rf"{_ON}(?P<day>\d{{1,2}})(?P<ordinal>{_DAY})(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){_DAY})?\s*{_OF}\s*"
-        rf"(?P<month>{_EITHER_MONTH})\.?{_BY_YEAR}",
+        rf"{say.ON}(?P<day>\d{{1,2}})(?P<ordinal>{say.DAY})(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){say.DAY})?\s*{say.OF}\s*"
+        rf"(?P<month>{say.EITHER_MONTH})\.?{say.BY_YEAR}",
         _month_day,
     ),
     _rule(
-        rf"{_ON}(?P<month>{_EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?P<ordinal>st|nd|rd|th)?"
-        rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){_DAY})?{_BY_YEAR}",
+        rf"{say.ON}(?P<month>{say.EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?P<ordinal>st|nd|rd|th)?"
+        rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){say.DAY})?{say.BY_YEAR}",
         _month_day,
     ),
-    _rule(rf"(?P<month>{_EITHER_MONTH})\.?\s*{_OF}\s*{_YEAR}", _month),
-    _rule(rf"{_QUALIFIER}\s+(?P<month>{_MONTH})", _month),
-    _rule(rf"(?P<month>{_MONTH})", _month),
-    _rule(rf"(?P<month>{_EITHER_MONTH})\.? {_YEAR_FROM_NOW}", _month),
-    _rule(rf"(?P<season>{say.any_of(say.SEASONS)}) {_YEAR_FROM_NOW}", _season),
+    _rule(rf"(?P<month>{say.EITHER_MONTH})\.?\s*{say.OF}\s*{say.YEAR}", _month),
+    _rule(rf"(?:{say.QUALIFIER}\s+)?(?P<month>{say.MONTH})(?: {say.BEHIND})?", _month),
+    _rule(rf"(?P<month>{say.EITHER_MONTH})\.? {say.YEAR_FROM_NOW}", _month),
+    _rule(rf"(?P<season>{say.any_of(say.SEASONS)}) {say.YEAR_FROM_NOW}", _season),
+    _rule(rf"(?P<which>{say.any_of(say.ORDINALS)}) (?P<month>{say.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
     _rule(
-        rf"(?:(?:in |during )?the )?(?P<which>first|second|third|fourth|last) week (?:of|in) "
-        rf"(?P<month>{_MONTH}){_BY_YEAR}",
-        _week_of_month,
+        rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{say.QUALIFIER} )?(?P<name>{say.any_of(say.HOLIDAYS)})"
+        rf"(?: {say.BEHIND})?{say.BY_YEAR}{say.CLOSES}",
+        _holiday,
     ),
-    _rule(rf"(?:{_QUALIFIER} )?q(?P<q>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?", _quarter),
-    _rule(rf"{_YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
-    _rule(rf"(?P<q>first|second|third|fourth) quarter of {_YEAR}", _quarter),
-    _rule(rf"h(?P<h>[12])[\s/-]?{_YEAR}", _half),
-    _rule(rf"(?:{_QUALIFIER}\s+)?(?P<season>{say.any_of(say.SEASONS)})(?:\s+{_OF}\s*{_YEAR})?", _season),
-    _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{_YEAR}", _year),
-    _rule(say.any_of(say.DAYS), _near_day),
-    _rule(say.TOMORROW, _near_day),
+    _rule(
+        rf"(?:(?P<the>(?<=the ))|(?P<am>(?<=am |um |om ))|(?<=le |el )|(?<=el )día )(?P<day>\d\d?)"
+        rf"(?P<sign>st|nd|rd|th|\.)?{say.CLOSES}",
+        _date,
+    ),
+    _rule(rf"(?:{say.QUALIFIER} )?q(?P<q>[1-4])(?:[\s/-]*(?:of )?{say.YEAR})?", _quarter),
+    _rule(rf"{say.YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
+    _rule(rf"h(?P<h>[12])[\s/-]?{say.YEAR}", _half),
+    _rule(
+        rf"(?:{say.QUALIFIER}\s+|l')?(?P<season>{say.any_of(say.SEASONS)})(?: {say.BEHIND})?"
+        rf"(?:\s+{say.OF}\s*{say.YEAR})?",
+        _season,
+    ),
+    _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{say.YEAR}", _year),
+    _rule(rf"(?P<near>{say.any_of(say.DAYS)}|{say.TOMORROW}){say.HOURS}", _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
-        rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le )?{_QUALIFIER} )(?P<unit>{_UNIT})",
+        rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le |l')?(?:{say.QUALIFIER} )?)"
+        rf"(?P<unit>{say.UNIT}|an(?= (?:dernier|passé|prochain)\b))(?: {say.BEHIND})?",
         _unit,
     ),
-    _rule(rf"(?:l'|le |la |el )?(?P<unit>{_UNIT}|an) (?:{say.LAST_BEHIND}|(?P<next>{say.NEXT_BEHIND}))", _unit_behind),
-    _rule(rf"(?:the )?(?P<unit>{_UNIT}) before last", _before_last),
-    _rule(rf"(?:l'|la )?(?:vorletzte[nrsm]?|avant-dernière) (?P<unit>{_UNIT})", _before_last),
-    _rule(rf"(?:la |el )?(?P<unit>{_UNIT}) antepasad[oa]", _before_last),
     _rule(
-        r"(?:(?:in |over |during |within )?(?:the )?)(?:last|past|previous|(?P<next>next|coming)) fortnight", _fortnight
-    ),
-    _rule(
-        rf"(?:(?P<sure>calendar week|kalenderwoche)|kw|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d)){_BY_YEAR}"
-        r"(?! (?:of|der|des|de|du)\b)",
+        rf"(?:(?P<sure>calendar week|kalenderwoche)|kw|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d))"
+        rf"{say.BY_YEAR}(?! (?:of|der|des|de|du)\b)",
         _numbered_week,
     ),
-    _rule(r"(?:the )?(?P<unit>week|weekend|month|quarter|year)", _the_unit),
-    _rule(rf"(?:(?:in|within|over) )?{_THE}{_LASTS_OR_NEXTS} {_COUNT} (?P<unit>{_UNIT})", _rolling),
-    _rule(rf"(?:dans |en )?{_THE}{_COUNT} {_LASTS_OR_NEXTS_BEHIND} (?P<unit>{_UNIT})", _rolling),
-    _rule(rf"{_COUNT} (?P<unit>{_UNIT}) ago", _ago),
-    _rule(rf"(?:vor|hace|il y a) {_COUNT} (?P<unit>{_UNIT})", _ago),
-    _rule(rf"(?:in|dans|en|dentro de|daqui a|tra|fra) {_COUNT} (?P<unit>{_UNIT})(?: time)?", _ahead),
-    _rule(rf"{_COUNT} (?P<weekday>{say.any_of(say.WEEKDAYS)})s? ago", _weekdays_ago),
+    _rule(rf"(?:(?:in|within|over) )?{say.THE}{say.LASTS_OR_NEXTS} {say.COUNT} (?P<unit>{say.UNIT})", _rolling),
+    _rule(rf"(?:dans |en )?{say.THE}{say.COUNT} {say.LASTS_OR_NEXTS_BEHIND} (?P<unit>{say.UNIT})", _rolling),
+    _rule(rf"{say.AMOUNT} ago", _ago),
+    _rule(rf"(?:vor|hace|il y a) {say.AMOUNT}", _ago),
     _rule(
-        rf"(?P<weekday>{say.any_of(say.WEEKDAYS)}) (?:of |in |der |in der |de )?(?:the |la )?(?:{_QUALIFIER} "
-        rf"(?:week|woche|semana|semaine)|(?:semana|semaine) (?:{say.LAST_BEHIND}|(?P<next_behind>{say.NEXT_BEHIND})))",
-        _weekday_of_week,
+        rf"(?:in|dans|en|(?P<within>within|innerhalb(?: von)?|binnen|d'ici|en menos de)|dentro de|daqui a|tra|fra) "
+        rf"{say.AMOUNT}'?(?: time)?(?P<hence>\0)?",
+        _ahead,
     ),
-    _rule(rf"(?:{_QUALIFIER} )?(?P<weekday>{say.any_of(say.WEEKDAYS)})(?P<behind> (?:{say.LAST_BEHIND}))?", _weekday),
+    _rule(rf"(?P<within>\0)?{say.AMOUNT} (?P<hence>from now|hence)", _ahead),
+    _rule(rf"{say.COUNT} (?P<weekday>{say.WEEKDAY})s? ago", _weekdays_ago),
+    _rule(say.A_WEEKDAY, _weekday),
     _rule(say.any_of(say.VAGUE), _vague),
 )
 
@@ -406,7 +382,11 @@ def periods(text: str, today: date) -> list[Period]:
     for period in candidates:
         if not chosen or period.start >= chosen[-1].end:
             chosen.append(period)
-    return chosen
+    joined: list[Period] = []
+    for period in chosen:
+        whole = _together(text, today, joined[-1], period) if joined else None
+        joined[-1:] = [whole] if whole else [*joined[-1:], period]
+    return joined
 
 
 def _matches(text: str, today: date) -> Iterator[Period]:
@@ -414,7 +394,7 @@ def _matches(text: str, today: date) -> Iterator[Period]:
         for match in pattern.finditer(text):
             found = rule(match, today)
             if found and found.span:
-                yield Period(match.start(), match.end(), found.span, found.kind, found.rank, found.bare, found.yearly)
+                yield Period(match.start(), match.end(), found.span, found.kind, found.rank, found.bare, found.again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,38 +411,43 @@ class PeriodPhrase:
     kind: str
     rank: int
     relation: str = "during"
+    again: Again | None = None
 
 
-_ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |il |o |l'|last |this |next )?"
-_LEAD = re.compile(
-    rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{say.any_of(say.RELATIONS)}) {_ARTICLE}$"
-)
-_PART = re.compile(rf"(?<![\w'-])(?:the )?(?P<part>{say.any_of(say.PARTS)})[ -](?:in |the |des |der |de |du )?$")
-_OFFSET = re.compile(
-    r"(?<![\w'-])(?:(?:in|the|last) )*(?:(?P<count>\d{1,3}|a|one|two|three|four|five|six|few) )?"
-    r"(?P<unit>day|week|weekend|month|year)s? (?P<side>before|after) (?:the )?$"
-)
-_ITS_END = re.compile(r"(?:the )?(?:end of|ende|fin|finales de)\b")
-_WEEK_OF = re.compile(r"\b(?:the )?week of (?:the )?$")
-_REPEATED = re.compile(
-    r"\b(?:every|each|any|most|least|more|how|many|jeden|jede[sr]?|chaque|cada|per)(?: the| last| first)? $"
-)
-_RECURRING = re.compile(r"(?:'s)?\s+(?:mornings|afternoons|evenings|nights|used\b)")
-_RETAINED = re.compile(r"\s+(?:of|retention)\b")
-_NO_SEASON = re.compile(
-    r"\s+(?:\d|mode\b|boot|framework|cloud|data|security|mvc|bean|batch|cleaning|intern\w*|school|job|time|back)\b"
-)
-_YEAR_ENDS = re.compile(
-    r"\s*(?:$|[?.!,;:)]|'s\b|(?:we|i|you|they|he|she|it|the|a|our|my|what|which|who|how|why|when|where|did|was|were|is|"
-    r"are|and|or|to|for|on|at|with|by|about|from|until|vs|but|that|as|has|had|have|compared|before|after|through)\b)"
-)
-_DAY_LEADS = frozenset(
-    "on am le el il before by until till since vor bis seit nach avant hasta after".split()  # noqa: SIM905
-) | {"bis zum", "antes del", "prima del", "antes do"}
-_YEAR_LEADS = frozenset({"in", "during", "throughout", "from", "im", "en", "within"})
-_JOINS = {"to", "until", "till", "through", "-", "bis", "hasta", "au", "a", "à", "al"}
-_PAIRS = {"and", "or", "und", "y", "et", "&"}
-_PAIR_LEAD = re.compile(r"\b(?:between|from|in|during|zwischen|von|entre|de|del|desde|du)(?: the| le| el)? $")
+def _together(text: str, today: date, one: Period, other: Period) -> Period | None:
+    """Two periods that are one: "the last Friday of March", "Tuesday next week", "today in a week"; else None."""
+    if not say.OF_ONE.fullmatch(text, one.end, other.start):
+        return None
+    if nth := say.NTH.search(text, 0, one.end):
+        return _nth(nth, other)
+    kinds, day = {one.kind, other.kind}, None
+    if kinds == {"weekday", "week"}:
+        week, named = (one, other) if one.kind == "week" else (other, one)
+        if named.bare and named.span.first and week.span.first:
+            day = spans.shift(week.span.first, named.span.first.weekday())
+    elif len(kinds & {"today", "weekday"}) == len(kinds & {"ago", "in a while", "in a spell"}) == 1:
+        length, named = (other, one) if one.kind in ("today", "weekday") else (one, other)
+        anchor = named.again(int(length.kind != "ago")) if named.again else named.span
+        if anchor and anchor.first and length.span.first and length.span.last:
+            middle = (length.span.first.toordinal() + length.span.last.toordinal()) // 2
+            day = spans.shift(anchor.first, middle - today.toordinal())
+    if day is None:
+        return None
+    return Period(one.start, other.end, Span(day, day), "yesterday" if day < today else "day", 1)
+
+
+def _nth(match: re.Match[str], whole: Period) -> Period | None:
+    """As in "the first week of December", "the last Friday of the month", "the third quarter of 2025"."""
+    thing, which = say.UNITS.get(match["thing"], match["thing"]), say.ORDINALS[match["which"]]
+    if thing not in ("week", "weekend", "quarter", "half", *say.WEEKDAYS):
+        return None
+
+    def made(span: Span) -> Span | None:
+        return spans.nth(thing, which, span)
+
+    span, kind = made(whole.span), "quarter" if thing in ("quarter", "half") else "part"
+    again = composed(whole.again, made)
+    return Period(match.start(), whole.end, span, kind, whole.rank, again=again) if span else None
 
 
 def windows(text: str, today: date) -> list[PeriodPhrase]:
@@ -470,7 +455,7 @@ def windows(text: str, today: date) -> list[PeriodPhrase]:
     read: list[PeriodPhrase] = []
     at = 0
     while at < len(found):
-        pair = _pair(text, found[at], found[at + 1]) if at + 1 < len(found) else None
+        pair = _pair(text, today, found[at], found[at + 1]) if at + 1 < len(found) else None
         window = pair or _window(text, found[at])
         at += 2 if pair else 1
         if window:
@@ -478,37 +463,57 @@ def windows(text: str, today: date) -> list[PeriodPhrase]:
     return read
 
 
-def _pair(text: str, one: Period, other: Period) -> PeriodPhrase | None:
+def _pair(text: str, today: date, one: Period, other: Period) -> PeriodPhrase | None:
     """As in "between March and May", "2026-01-01 to 2026-01-31"; a year that is said once is for both."""
-    between, lead = text[one.end : other.start].strip(), _PAIR_LEAD.search(text[: one.start])
+    between, lead = (
+        say.TRAILING.sub("", text[one.end : other.start].rstrip()).strip(),
+        say.PAIR_LEAD.search(text[: one.start]),
+    )
     sure = not (one.bare or other.bare)
-    if not ((between in _JOINS and (lead or sure)) or (between in _PAIRS and lead)) or not other.span.last:
+    if not ((between in say.JOINS and (lead or sure)) or (between in say.PAIRS and lead)) or not other.span.last:
         return None
-    if "year" in (one.kind, other.kind) and not _YEAR_ENDS.match(text, other.end):
+    if "year" in (one.kind, other.kind) and not say.ENDS.match(text, other.end):
         return None
-    first = (one.yearly and other.span.first and spans.latest(one.yearly, other.span.first)) or one.span
     start = lead.start() if lead else one.start
-    both = spans.joined(first, other.span)
-    return PeriodPhrase(start, other.end, both, both, other.kind, max(one.rank, other.rank))
+    till_today = other.kind == "weekday" and other.again is not None and other.again(1) == Span(today, today)
+
+    def again(count: int) -> Span | None:
+        count += till_today
+        end = other.again(count) if other.again else other.span
+        return end and spans.joined(_before(one, end.first, count), end)
+
+    both = again(0) or other.span
+    found = again if other.again else None
+    return PeriodPhrase(start, other.end, both, both, other.kind, max(one.rank, other.rank), again=found)
+
+
+def _before(period: Period, day: date | None, count: int) -> Span:
+    """The last one that has begun on a day, not more times further than one more than `count`."""
+    again = period.again
+    if again is None or day is None:
+        return period.span
+    found = (again(each) for each in range(count + 1, count - 9, -1))
+    return next((each for each in found if each and each.first and each.first <= day), period.span)
 
 
 def _window(text: str, period: Period) -> PeriodPhrase | None:
     """The period with what stands before it: a part of it, a preposition; None where it is no time after all."""
     before = text[: period.start]
-    if _REPEATED.search(before) or _RECURRING.match(text, period.end) or _named_thing(before, period):
+    if say.REPEATED.search(before) or say.RECURRING.match(text, period.end) or _named_thing(before, period):
         return None
-    if period.kind == "rolling" and _RETAINED.match(text, period.end):
+    if period.kind == "rolling" and say.RETAINED.match(text, period.end):
         return None
-    if offset := _OFFSET.search(before):
-        return _offset(offset, period)
-    span, kind, start = _narrowed(before, period)
-    lead = _LEAD.search(text[:start])
+    if (found := say.OFFSET.search(before)) and (offset := _offset(found, period)):
+        return offset
+    narrow, kind, start = _narrowed(before, period)
+    span, again = narrow(period.span), composed(period.again, narrow)
+    lead = say.LEAD.search(text[:start])
     relation = say.RELATIONS[lead["word"]] if lead else "during"
-    if lead and lead["word"] == "by" and kind == "weekday" and span.last:
-        span = spans.unit_around("day", span.last, 7)  # "by Friday" is the next one
+    if lead and lead["word"] in ("by", "d'ici") and kind == "weekday" and (coming := again and again(1)):
+        span = coming  # "by Friday" is the next one
     if kind in ("vague", "ago", "about") and relation == "during":
         lead = None
-    if not _is_time(text, period, lead["word"] if lead else None, part=kind == "part"):
+    if not _is_time(text, period, lead["word"] if lead else None, part=kind != period.kind):
         kind = "mention"
         if not _is_mention(text, period):
             return None
@@ -518,21 +523,22 @@ def _window(text: str, period: Period) -> PeriodPhrase | None:
         and (onwards := re.match(r" (?:on|onwards?|forward|(?:to|until|till) now)\b", text[period.end :]))
     ):
         return PeriodPhrase(
-            lead.start(), period.end + onwards.end(), Span(span.first, None), span, kind, period.rank, "since"
+            lead.start(), period.end + onwards.end(), Span(span.first, None), span, kind, period.rank, "since", again
         )
-    if kind == "part" and relation == "before" and _ITS_END.match(text, start):
+    if kind == "part" and relation == "before" and say.ITS_END.match(text, start):
         span = Span(span.last and spans.shift(span.last, 1), span.last)  # before the end, and not before the last part
     start, rank = lead.start() if lead else start, 0 if kind == "mention" else period.rank
-    return PeriodPhrase(start, period.end, related(span, relation), span, kind, rank, relation)
+    return PeriodPhrase(start, period.end, spans.related(span, relation), span, kind, rank, relation, again)
 
 
-def _narrowed(before: str, period: Period) -> tuple[Span, str, int]:
-    """The part of the period, or the week of the day, that the words before it mean: its days, kind and start."""
-    if (part := _PART.search(before)) and period.kind not in ("day", "yesterday", "today", "weekday", "vague"):
-        return spans.share(period.span, *say.PARTS[part["part"]]), "part", part.start()
-    if (week := _WEEK_OF.search(before)) and period.span.first:
-        return spans.unit_around("week", period.span.first), "week", week.start()
-    return period.span, period.kind, period.start
+def _narrowed(before: str, period: Period) -> tuple[Callable[[Span], Span], str, int]:
+    """What the words before a period make of it, a part, or the week of the day; its kind and start."""
+    if (part := say.PART.search(before)) and period.kind not in say.WITHOUT_PARTS:
+        which, of = say.PARTS[part["part"]]
+        return lambda span: spans.share(span, which, of), "part", part.start()
+    if (week := say.WEEK_OF.search(before)) and period.span.first:
+        return lambda span: spans.unit_around("week", span.first) if span.first else span, "week", week.start()
+    return lambda span: span, period.kind, period.start
 
 
 def _named_thing(before: str, period: Period) -> bool:
@@ -543,15 +549,15 @@ def _named_thing(before: str, period: Period) -> bool:
 
 def _is_time(text: str, period: Period, lead: str | None, *, part: bool) -> bool:
     match period.kind:
-        case "day" if period.bare:
-            return lead in _DAY_LEADS
+        case "day" | "date" if period.bare:
+            return lead in say.DAY_LEADS
         case "year" if period.bare:
-            related = lead and (lead in _YEAR_LEADS or say.RELATIONS[lead] != "during")
-            return bool(part or related) and bool(_YEAR_ENDS.match(text, period.end))
+            related = lead and (lead in say.YEAR_LEADS or say.RELATIONS[lead] != "during")
+            return bool(part or related) and bool(say.ENDS.match(text, period.end))
         case "season" | "in season":
-            return (part or not period.bare or bool(lead)) and not _NO_SEASON.match(text, period.end)
+            return (part or not period.bare or bool(lead)) and not say.NO_SEASON.match(text, period.end)
         case "the weekend":
-            return bool(lead)
+            return lead not in (None, "en") or text.startswith("el ", period.start)
         case kind if kind.startswith("the "):
             return part
     return part or not period.bare or bool(lead) or period.kind == "quarter"
@@ -565,30 +571,29 @@ def _is_mention(text: str, period: Period) -> bool:
 
 
 def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
-    """As in "the week before 16 November", "two weeks before 11 August"."""
-    anchor = period.span.first if match["side"] == "before" else period.span.last
-    if anchor is None:
+    """As in "the week before 16 November", "two weeks before 11 August", "a week from Friday"."""
+    unit, there = say.UNITS.get(match["unit"], match["unit"]), match["there"]
+    if match["count"] and unit in say.WEEKDAYS:
+        return None
+    if there and (not match["count"] or period.kind not in ("weekday", "today", "yesterday")):
         return None
     least, most = spans.count_of(match["count"] or "a")
-    sign = 1 if match["side"] == "before" else -1
-    nearest, furthest = sorted((sign * least, sign * most))
-    if match["count"] in (None, "a"):
-        days = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}[match["unit"]]
-        far, near = spans.shift(anchor, -sign * days), spans.shift(anchor, -sign)
-        span = Span(min(far, near), max(far, near))
-    else:
-        span = spans.distance(match["unit"], nearest, furthest, anchor)
-    return PeriodPhrase(match.start(), period.end, span, span, "offset", period.rank)
+    back = re.match("before|vor|avant|antes", match["side"]) is not None
+    sign = 1 if back else -1
 
+    def made(span: Span) -> Span | None:
+        anchor = span.first if back else span.last
+        if anchor is None:
+            return None
+        if not match["count"] and unit in ("weekend", *say.WEEKDAYS):
+            return spans.beside(unit, anchor, before=back)
+        if there:
+            return Span(spans.back(unit, anchor, -least), spans.back(unit, anchor, -most))
+        if match["count"] in (None, "a"):
+            far, near = spans.shift(anchor, -sign * spans.UNIT_DAYS[unit]), spans.shift(anchor, -sign)
+            return Span(min(far, near), max(far, near))
+        return spans.distance(unit, min(sign * least, sign * most), max(sign * least, sign * most), anchor)
 
-def related(span: Span, relation: str) -> Span:
-    match relation:
-        case "before":
-            return Span(None, span.first and spans.shift(span.first, -1))
-        case "after":
-            return Span(span.last and spans.shift(span.last, 1), None)
-        case "since":
-            return Span(span.first, None)
-        case "until":
-            return Span(None, span.last)
-    return span
+    anchored = period.again(1) if there and period.again and period.kind == "weekday" else period.span
+    span, again = anchored and made(anchored), None if there else composed(period.again, made)
+    return PeriodPhrase(match.start(), period.end, span, span, "offset", period.rank, again=again) if span else None

@@ -16,8 +16,8 @@ from typing import Final, Literal, NamedTuple, cast
 from holdfast.model.note import Note, instant, moment
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
-from holdfast.model.when.periods import PeriodPhrase, is_over, related, windows
-from holdfast.model.when.spans import Span
+from holdfast.model.when.periods import PeriodPhrase, windows
+from holdfast.model.when.spans import Span, is_over, related
 from holdfast.model.words import own_lines
 
 _LETTERS = r"[^\W\d_]"
@@ -84,7 +84,7 @@ _ALWAYS = Span(None, None)
 # because they mostly speak of what is in a note and not of when it was written.
 _SLACK = {
     "day": 3, "week": 3, "month": 7, "quarter": 14, "year": 31, "season": 14,
-    "today": 0, "yesterday": 1, "weekday": 1, "ago": 0, "rolling": 0,
+    "today": 0, "yesterday": 1, "weekday": 1, "ago": 0, "rolling": 0, "date": 3, "holiday": 3,
 }  # fmt: skip
 
 
@@ -101,6 +101,7 @@ class TimeReading:
     `kept`: its words are looked for all the same: "which customers pay in 30 days?"
     `coming`: the window that would come next of a month, a season or a weekday that is over, where no verb says that
     this one is meant: None where there is no such doubt.
+    `apart` is how many days before or after the event begin and end, as in "the day before the migration".
     `days` and `coming_days` are the days of both windows, in the zone of who asks.
     """
 
@@ -118,6 +119,7 @@ class TimeReading:
     coming: tuple[str | None, str | None] | None = None
     days: Span = _ALWAYS
     coming_days: Span = _ALWAYS
+    apart: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class _Event:
     relation: Relation
     named: bool
     past: bool
+    apart: tuple[int, int] | None = None
 
 
 def read_time(query: str, asked: datetime) -> TimeReading | None:
@@ -198,15 +201,13 @@ _EVENTS = (
         r"(?P<clause>(?:'|e)? ?(?:(?:sie|er|es|man|wir|ich|ils?|elles?|on|nous|je|tu|lo|la|los|las|se|nos|me) )*)"
     ),
 )
-_STOPS = frozenset(
-    """the our my your his her their of is are was were be been has have had do does did can could will would shall
-    should may might must gets got in on at for to from with by and or but so we i you they he she it there this
-    what how why when where who which that if not as every each a an any me us them him going using morning
-    evening noon night midnight lunch now date then long ago again ist war est fue et y und wurde wurden hat haben
-    hatte hatten""".split()  # noqa: SIM905
-)
+_STOPS = say.STOPS
 _DURATION = re.compile(
     r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
+)
+_NEXT_TO = re.compile(  # "the day before the move"
+    r"(?<![\w'-])(?:(?:on|in|from) )?(?:the|am|der|in der|le|la|el) (?P<unit>day|week|month|tag|woche|monat|jour|"
+    r"semaine|mois|día|semana|mes) \Z"
 )
 _NO_TIME = re.compile(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
 _A_NAME = re.compile(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
@@ -226,11 +227,12 @@ def _event(text: str, line: str) -> _Event | None:
         name = _event_name(line[match.end() :], clause=bool(clause))
         relation = cast("Relation", say.RELATIONS.get(match["word"], "during"))
         named = bool(article or clause or match["word"].endswith("del"))
-        if not name or _CLAUSE.match(text, match.end() + len(name)) or _DURATION.search(text[: match.start()]):
+        before = text[: match.start()]
+        apart = _NEXT_TO.search(before) if named and relation in ("before", "after") else None
+        if not name or _CLAUSE.match(text, match.end() + len(name)) or (_DURATION.search(before) and not apart):
             continue
         if not named and (relation == "since" or _HABIT.match(name)):
             continue
-        before = text[: match.start()]
         if (not named and _A_NAME.search(before)) or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
         end = match.end() + len(name)
@@ -242,8 +244,15 @@ def _event(text: str, line: str) -> _Event | None:
         over = bool(in_past) or (named and bool(_TURNING_POINT.search(name.lower())))
         whole = line[match.start("article") if article else match.end() : end]
         past = over and relation in ("before", "until")
-        return _Event(match.start(), end, whole, relation, named=named, past=past)
+        start, near = (apart.start(), _days_apart(apart, relation)) if apart else (match.start(), None)
+        return _Event(start, end, whole, relation, named=named, past=past, apart=near)
     return None
+
+
+def _days_apart(match: re.Match[str], relation: Relation) -> tuple[int, int]:
+    """Of "the week before" the seven days up to an event, of "the day after" the one behind it."""
+    days = spans.UNIT_DAYS[say.UNITS[match["unit"]]]
+    return (-days, -1) if relation == "before" else (1, days)
 
 
 def _event_name(line: str, *, clause: bool) -> str | None:
@@ -273,22 +282,13 @@ _LEAVE = re.compile(say.ASKS_LEAVE)
 _GERMAN_HAPPENS = re.compile(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
 _LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
-_WAS = re.compile(
-    r"\b(?:did|was|were|had|war|waren|wurden?|hatten?|estaban?|fue|fueron|eran?|erano|[ée]tait|[ée]taient|avait)\b"
-)
-_DUTY = re.compile(
-    r"\b(?:(?:have|has|need|needs|want|ought) to|must|need(?:s|ed)? (?:doing|done)|to (?:do|be \w+)|"
-    r"zu (?:tun|erledigen|machen)|"
-    r"muss|müssen|soll(?:en|te)?|à faire|dois|doit|devons|faut|(?:tengo|tenemos|hay|tiene) que|debo|debemos)\b"
-)
+_WAS = re.compile(rf"\b(?:{say.WAS})\b")
+_DUTY, _LENGTH = re.compile(rf"\b(?:{say.DUTIES})\b"), re.compile(rf"\b(?:{say.LENGTHS})\b")
 _BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
 _HELD = re.compile(
     r"\b(?:do|does|may|can|could) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)"
 )  # no past
-_BEFORE_NOW = re.compile(
-    r"\b(?:was|were|did|had|used to|war|waren|wurde|wurden|hatten?|gab|gewesen|era|eran|fue|fueron|ten[ií]a(?:mos|n)?"
-    r"|hab[ií]a|usaba(?:mos|n)?|[ée]tait|[ée]taient|avait|avions|avaient)\b"
-)
+_BEFORE_NOW = re.compile(rf"\b(?:{say.BEFORE_NOW})\b")
 _STATE = re.compile(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
@@ -300,23 +300,25 @@ _SAID_OF = re.compile(
 )
 _MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
 _WEEK = 7
+_MOST_TIMES = 60  # that a day comes round again until it is one that comes: 29 February, and a question years later
 _ENDS_OF_TIME = (date.min, date.max)
 _DATED = 3  # the rank of a period with its year
-_YEARLY = frozenset({"month", "season", "quarter", "day", "part"})
-_LAST = re.compile(rf"\b(?:{say.LAST})\b")
 
 
 def _read_line(line: str, asked: datetime) -> TimeReading | None:
     line = _GERMAN_WHAT.sub(_spaces, line)  # it is no verb
     text = masked(line)
     event = _event(text, line)
-    surest = max(windows(text, asked.date()), key=lambda each: each.rank, default=None)  # the first of them
+    named = (each for each in windows(text, asked.date()) if each.kind != "in a spell")
+    surest = max(named, key=lambda each: each.rank, default=None)  # the first of them
     window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
-    later = _LATER.search(line.lower()) or _LEAVE.match(line.lower())
-    ahead = later is not None and not _WAS.search(line.lower())
-    if window and ((ahead and _looks_ahead(say.lowered(line), window.start)) or _is_until_then(line, window, asked)):
-        window, ahead = _coming(window, asked.date(), text[window.start : window.end]), True
     mark = _mark(text) or _UNSPACED_MARK.search(line)
+    later = _LATER.search(line.lower()) or _LEAVE.match(line.lower())
+    ahead = later is not None and not mark and not _WAS.search(line.lower())
+    if window and ((ahead and _looks_ahead(say.lowered(line), window.start)) or _is_until_then(line, window, asked)):
+        window, ahead = _coming(window, asked.date()), True
+    if event and window and window.start < event.start and event.end <= window.end:  # "the weekend before Easter"
+        event = None
     if event and window and event.start <= window.start <= event.end + 1:
         if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
             event = None
@@ -357,16 +359,16 @@ def _looks_ahead(line: str, start: int) -> bool:
 def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:
     """As in "what do I have to do before Monday?": no weekday is meant that is over."""
     is_over_by_now = window.whole.last is not None and window.whole.last < asked.date()
-    is_until = window.kind == "weekday" and window.relation in ("before", "until") and is_over_by_now
+    is_until = window.kind in _SOON and window.relation in ("before", "until") and is_over_by_now
     return is_until and _DUTY.search(line.lower()) is not None
 
 
-def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
+def _coming(window: PeriodPhrase, today: date) -> PeriodPhrase:
     """As in "what is due in December?", "before Friday": what comes round again, if over, is that of next time.
 
     That is a month, a season or a day without its year, and a weekday. What is before it begins today.
     """
-    whole = _next_one(window, today, words)
+    whole = _next_one(window, today)
     if whole.last is None or whole.last < today:
         return window
     span = related(whole, window.relation)
@@ -377,26 +379,21 @@ def _coming(window: PeriodPhrase, today: date, words: str) -> PeriodPhrase:
     return replace(window, span=span, whole=whole) if span != window.span else window
 
 
-def _next_one(window: PeriodPhrase, today: date, words: str) -> Span:
-    first, last = window.whole.first, window.whole.last
-    if first is None or last is None or last >= today or window.relation == "since":
-        return window.whole
-    if window.kind == "weekday":
-        return Span(spans.shift(first, _WEEK), spans.shift(last, _WEEK))
-    if window.kind not in _YEARLY or window.rank == _DATED or _LAST.search(words):
-        return window.whole
-    years = 1 + max(0, today.year - last.year - 1)
-    behind = spans.shift(last, 1)
-    if spans.add_months(behind, 12 * years) <= today:
-        years += 1
-    return Span(spans.add_months(first, 12 * years), _moved_end(last, 12 * years))
+def _next_one(window: PeriodPhrase, today: date) -> Span:
+    whole, again = window.whole, window.again
+    if again is None or whole.last is None or whole.last >= today:
+        return whole
+    if window.relation == "since" or window.rank == _DATED:
+        return whole
+    found = (again(count) for count in range(_MOST_TIMES))
+    return next((each for each in found if each and each.last and each.last >= today), whole)
 
 
 def _next_time(line: str, window: PeriodPhrase, asked: datetime) -> PeriodPhrase | None:
     """The window of the next time, where one is over that comes round again, and nothing says that it was meant."""
     if is_over(_GERMAN_HAPPENS.sub("", line.lower())) or _WAS.search(line.lower()):
         return None
-    coming = _coming(window, asked.date(), line[window.start : window.end].lower())
+    coming = _coming(window, asked.date())
     return None if coming.span == window.span else coming
 
 
@@ -409,12 +406,9 @@ def _instants(window: PeriodPhrase, asked: datetime) -> tuple[str | None, str | 
 
 def _around(event: _Event, window: PeriodPhrase) -> PeriodPhrase:
     """As in "before the August move", "after the upgrade in July": the month bounds what relates to the event."""
-    first, last = window.whole.first, window.whole.last
-    span = Span(
-        None if event.relation in ("before", "until") else first,
-        None if event.relation in ("after", "since") else last,
-    )
-    return replace(window, start=event.start, end=max(event.end, window.end), span=span, kind="event")
+    first, last, is_behind = window.whole.first, window.whole.last, event.relation in ("after", "since")
+    first, last = None if event.relation in ("before", "until") else first, None if is_behind else last
+    return replace(window, start=event.start, end=max(event.end, window.end), span=Span(first, last), kind="event")
 
 
 def _reading(
@@ -437,6 +431,7 @@ def _reading(
         first=marked and bool(_FIRST_MARK.search(line.lower())),
         kept=window.kind == "in a while",
         coming=_instants(again, asked) if again else None,
+        apart=event.apart if event else None,
         days=window.span,
         coming_days=again.span if again else _ALWAYS,
     )
@@ -447,7 +442,9 @@ def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
     text = say.lowered(line)
     if window.kind not in _SLACK or _LATER.search(text):
         return False
-    if window.relation == "during" and (_STATE.search(text) or _RELATIVE.search(text[: window.start])):
+    if window.relation == "during" and (
+        window.kind == "holiday" or _STATE.search(text) or _RELATIVE.search(text[: window.start])
+    ):
         return False
     first, last = window.span.first, window.span.last
     if first is not None and first > today:
@@ -462,11 +459,11 @@ Says = Literal["then", "around", "elsewhen"]
 
 _SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
 _MOST_DAYS = 100
-_RELATIVE_WORDS = ("tomorrow", "week", "weekend", "morgen", "woche", "demain", "semaine", "semana", "settimana")
-_NO_DAYS = frozenset(
-    {"vague", "about", "ago", "rolling", "year", "last year", "quarter", "the year", "the quarter", "in a while"}
+_RELATIVE_WORDS = (
+    "tomorrow week weekend days morgen woche wochen tagen demain semaine semaines jours semana semanas días settimana"
 )
-_OF_ANY_YEAR = frozenset({*_YEARLY, "in season", "mention"})
+_NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
+_SOON, _IN_A_WHILE = frozenset({"weekday", "the weekend", "date"}), frozenset({"in a while", "in a spell"})
 _RECENT = timedelta(days=31)
 _OF_WHICH_YEAR = re.compile(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
 
@@ -520,7 +517,8 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
     found: dict[Says, PeriodPhrase] = {}
     for part in say.parts_that_name_days(text):
         for named in windows(masked(part), told):
-            over = is_over(say.lowered(say.around(part, named.start, named.end)))
+            near = say.lowered(say.around(part, named.start, named.end))
+            over = is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
             for each in () if named.kind in _NO_DAYS else _each_time(named, told, asked, over=over):
                 found.setdefault(_grade(each, asked), each)
     best = next((says for says in _SAYS if says in found), None)
@@ -554,10 +552,10 @@ def words_of_days(days: DaysAsked) -> str:
     each = [spans.shift(days.first, number) for number in range(count)]
     months, numbers = {day.month for day in each}, [str(day.day) for day in each]
     names = [name for name, month in {**say.MONTHS, **say.SHORT_MONTHS}.items() if month in months]
+    names += say.holidays_in(days.first, days.last)
     if count <= _WEEK:
         weekdays = {day.weekday() for day in each}
-        names += numbers + [name for name, weekday in say.WEEKDAYS.items() if weekday in weekdays]
-        names += _RELATIVE_WORDS
+        names += [_RELATIVE_WORDS, *numbers, *(name for name, day in say.WEEKDAYS.items() if day in weekdays)]
     return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
 
 
@@ -574,25 +572,28 @@ def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
 
 def _each_time(named: PeriodPhrase, told: date, asked: DaysAsked, *, over: bool) -> Iterator[PeriodPhrase]:
     """The times that are meant by a name: of a weekday the last or the next, of a day without its year each year's."""
-    first, last = named.whole.first, named.whole.last
-    if first is None or last is None:
+    first, last, again = named.whole.first, named.whole.last, named.again
+    if named.kind in _IN_A_WHILE:
+        yield from () if over else _in_a_while(named, asked)
+    elif first is None or last is None or again is None or (over and last <= told <= last + _RECENT):
         yield named
-    elif named.kind == "weekday":
-        yield named if over else _moved_to(named, spans.shift(first, _WEEK), spans.shift(last, _WEEK))
-    elif named.rank == _DATED or named.kind not in _OF_ANY_YEAR or (over and last <= told <= last + _RECENT):
+    elif named.kind in _SOON:
+        yield named if over or last >= told else _moved_to(named, again(1))
+    elif named.rank == _DATED:
         yield named
     else:
         for year in sorted(range(asked.first.year - 1, asked.last.year + 1), reverse=True):  # the question's own first
             if year >= told.year - 1:
-                months = 12 * (year - first.year)
-                yield _moved_to(named, spans.add_months(first, months), _moved_end(last, months))
+                yield _moved_to(named, again(year - first.year))
 
 
-def _moved_end(last: date, months: int) -> date:
-    """The last day so many months further: of a month that ends with it, the end."""
-    return spans.shift(spans.add_months(spans.shift(last, 1), months), -1)
+def _in_a_while(named: PeriodPhrase, asked: DaysAsked) -> Iterator[PeriodPhrase]:
+    """The day that "in a week" means, where it is asked about: else it rather tells how long something takes."""
+    first, last = named.whole.first or date.min, named.whole.last or date.max
+    day = spans.shift(first, (last - first).days // 2)
+    if (last - first).days < _WEEK and asked.first <= day <= asked.last:
+        yield replace(_moved_to(named, Span(day, day)), kind="day")
 
 
-def _moved_to(named: PeriodPhrase, first: date, last: date) -> PeriodPhrase:
-    whole = Span(first, last)
-    return replace(named, whole=whole, span=related(whole, named.relation))
+def _moved_to(named: PeriodPhrase, whole: Span | None) -> PeriodPhrase:
+    return replace(named, whole=whole, span=related(whole, named.relation)) if whole else named

@@ -10,14 +10,19 @@ from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
+from pathlib import Path
 
 from holdfast.model.note import instant
+from holdfast.model.words import tables
 
 _SECOND = timedelta(seconds=1)
 _SEARCHED_YEARS = 9  # a leap day is at most eight years away
 
 # Days in a unit, near enough to widen or to shift by.
-UNIT_DAYS = {"hour": 0, "day": 1, "week": 7, "weekend": 7, "month": 30, "quarter": 91, "year": 365}
+UNIT_DAYS = {
+    "hour": 0, "day": 1, "week": 7, "weekend": 7, "fortnight": 14, "month": 30, "quarter": 91, "half": 182, "year": 365
+}  # fmt: skip
+_UNIT_MONTHS = {"month": 1, "quarter": 3, "half": 6, "year": 12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,25 @@ class Span:
 
 
 Yearly = Callable[[int], Span | None]  # what a year has of it; None where it has none (29 February)
+Again = Callable[[int], Span | None]  # the same so many times further, of what comes round again
+
+
+def related(span: Span, relation: str) -> Span:
+    match relation:
+        case "before":
+            return Span(None, span.first and shift(span.first, -1))
+        case "after":
+            return Span(span.last and shift(span.last, 1), None)
+        case "since":
+            return Span(span.first, None)
+        case "until":
+            return Span(None, span.last)
+    return span
+
+
+def composed(again: Again | None, made: Callable[[Span], Span | None]) -> Again | None:
+    """What is made of a period, of those too that come round again."""
+    return None if again is None else lambda count: made(span) if (span := again(count)) else None
 
 
 def shift(day: date, days: int) -> date:
@@ -79,9 +103,10 @@ def unit_around(unit: str, day: date, offset: int = 0) -> Span:
         case "month":
             moved = add_months(day.replace(day=1), offset)
             return months_from(moved.year, moved.month, 1)
-        case "quarter":
-            moved = add_months(day.replace(month=day.month - (day.month - 1) % 3, day=1), 3 * offset)
-            return months_from(moved.year, moved.month - (moved.month - 1) % 3, 3)
+        case "quarter" | "half":
+            count = _UNIT_MONTHS[unit]
+            moved = add_months(day.replace(month=day.month - (day.month - 1) % count, day=1), count * offset)
+            return months_from(moved.year, moved.month - (moved.month - 1) % count, count)
         case "year":
             return months_from(day.year + offset, 1, 12)
     return Span(shift(day, offset), shift(day, offset))
@@ -89,10 +114,21 @@ def unit_around(unit: str, day: date, offset: int = 0) -> Span:
 
 def back(unit: str, day: date, count: int) -> date:
     """The day `count` units before `day`, calendar months and years as such."""
-    match unit:
-        case "month" | "quarter" | "year":
-            return add_months(day, -count * {"month": 1, "quarter": 3, "year": 12}[unit])
+    if unit in _UNIT_MONTHS:
+        return add_months(day, -count * _UNIT_MONTHS[unit])
     return shift(day, -count * UNIT_DAYS[unit])
+
+
+def last_weekday(name: str, today: date) -> date:
+    """The last such day before today."""
+    return shift(today, -((today.weekday() - WEEKDAYS[name] - 1) % 7 + 1))
+
+
+def amount_of(match: re.Match[str]) -> tuple[str, int, int]:
+    """The unit of a length of time, and how many of it there are at the least and at the most."""
+    if match["half"]:
+        return "half", 1, 1
+    return UNITS.get(match["unit"], "year"), *count_of(match["count"])
 
 
 def count_of(text: str) -> tuple[int, int]:
@@ -106,7 +142,7 @@ def count_of(text: str) -> tuple[int, int]:
 def distance(unit: str, least: int, most: int, day: date) -> Span:
     """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
     days = {"hour": least // 24, "weekend": 7 * least}.get(unit, UNIT_DAYS[unit] * least)
-    slack = max({"hour": 0, "day": 1}.get(unit, UNIT_DAYS[unit] // 2), abs(days) // 6)
+    slack = max({"hour": 0, "day": 1, "fortnight": 3, "half": 30}.get(unit, UNIT_DAYS[unit] // 2), abs(days) // 6)
     stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
     scale = 24 if unit == "hour" else 1
     return widened(Span(back(stride, day, most // scale), back(stride, day, least // scale)), slack)
@@ -150,6 +186,32 @@ def share(span: Span, index: int, of: int) -> Span:
     days = (span.last - span.first).days + 1
     last = shift(span.first, days * (index + 1) // of - 1)
     return Span(shift(span.first, days * index // of), max(last, span.first))
+
+
+def nth(thing: str, which: int, span: Span) -> Span | None:
+    """The `which`-th week, weekend, quarter, half or weekday of a longer span, from 0, and -1 the last."""
+    first, last = span.first, span.last
+    if first is None or last is None or (last - first).days < UNIT_DAYS["week"]:
+        return None
+    if thing in ("quarter", "half"):
+        of = UNIT_DAYS["year"] // UNIT_DAYS[thing]
+        return share(span, which % of, of) if which < of else None
+    if thing == "week":
+        begin = shift(last, -6) if which < 0 else shift(first, 7 * which)
+        return Span(begin, shift(begin, 6)) if begin <= last else None
+    weekday = 5 if thing == "weekend" else WEEKDAYS[thing]
+    begin = shift(first, (weekday - first.weekday()) % 7 + 7 * max(which, 0))
+    if which < 0:
+        begin = shift(last, -((last.weekday() - weekday) % 7))
+    return Span(begin, shift(begin, 1 if thing == "weekend" else 0)) if begin <= last else None
+
+
+def beside(name: str, day: date, *, before: bool) -> Span:
+    """The last weekend, or such a weekday, that is over before a day; or the first that begins after it."""
+    weekday, more = (5, 1) if name == "weekend" else (WEEKDAYS[name], 0)
+    last = shift(day, -1 - more if before else 7)
+    first = shift(last, -((last.weekday() - weekday) % 7))
+    return Span(first, shift(first, more))
 
 
 def joined(one: Span, other: Span) -> Span:
@@ -208,143 +270,110 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
         return local.replace(tzinfo=UTC)
 
 
-MONTHS: dict[str, int] = {
-    name: number
-    for names in (
-        "january february march april may june july august september october november december",
-        "januar februar märz april mai juni juli august september oktober november dezember",
-        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-        "janeiro fevereiro marzo abril maio junho julho agosto setembro outubro novembro dezembro",
-    )
-    for number, name in enumerate(names.split(), 1)
-}
-SHORT_MONTHS: dict[str, int] = {
-    name: number
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)  # noqa: SIM905
-} | {"sept": 9}
+_WORDS = tables(Path(__file__).with_name("words.txt").read_text("utf-8"))
+
+
+def _numbers(table: str) -> dict[str, int]:
+    return {
+        word: int(means.removesuffix("..")) + (place if means.endswith("..") else 0)
+        for word, means, place in _WORDS[table]
+    }
+
+
+def _pairs(table: str) -> dict[str, tuple[int, int]]:
+    return {word: (int(first), int(last)) for word, (first, last) in _open_pairs(table).items() if first is not None}
+
+
+def _open_pairs(table: str) -> dict[str, tuple[int | None, int]]:
+    found = ((word, means.split(",")) for word, means, _ in _WORDS[table])
+    return {word: (None if first == "none" else int(first), int(last)) for word, (first, last) in found}
+
+
+MONTHS, SHORT_MONTHS, WEEKDAYS = _numbers("months"), _numbers("short_months"), _numbers("weekdays")
 # The Portuguese March is left out: without its sign it is Marco, who is a person.
 ALSO_WORDS = frozenset({"may", "march", "mars"})  # a verb, a verb, a planet
 ALSO_NAMES = frozenset({"april", "june", "august", "avril", "julio"})  # people
 
-WEEKDAYS: dict[str, int] = {
-    name: number
-    for names in (
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
-        "lundi mardi mercredi jeudi vendredi samedi dimanche",
-        "lunes martes miércoles jueves viernes sábado domingo",
-        "lunedì martedì mercoledì giovedì venerdì sabato domenica",
-        "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo",
-    )
-    for number, name in enumerate(names.split())
-}
+SEASONS = _numbers("seasons")  # northern hemisphere: the first month of each
+UNITS = {word: unit for word, unit, _ in _WORDS["units"]}
+MANY = frozenset(word for word, _, _ in _WORDS["many"])  # of these, plurals that are no singular of another language
+NUMBERS = _numbers("numbers")
+UNCERTAIN = _pairs("uncertain")  # how many units an uncertain number may stand for
+DAYS = _pairs("days")  # which days around today a word means
+VAGUE = _open_pairs("vague")  # the days around today that a vague word most likely means; None is open
+ORDINALS = _numbers("ordinals")  # the how-manieth, from 0; -1 is the last
+PARTS = _pairs("parts")  # shares of a longer stretch: the how-manieth of how many
 
-# Northern hemisphere: the first month of each.
-SEASONS: dict[str, int] = {
-    "spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12,
-    "frühling": 3, "frühjahr": 3, "sommer": 6, "herbst": 9,
-    "printemps": 3, "été": 6, "automne": 9, "hiver": 12,
-    "primavera": 3, "verano": 6, "otoño": 9, "invierno": 12,
-}  # fmt: skip
 
-UNITS: dict[str, str] = {
-    word: unit
-    for unit, words in {
-        "hour": "minute minutes hour hours stunde stunden heure heures hora horas",
-        "day": "day days tag tage tagen jour jours día días giorno giorni dia dias",
-        "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane",
-        "weekend": "weekend weekends wochenende week-end",
-        "month": "month months monat monate monaten mois mes meses mese mesi mês",
-        "quarter": "quarter quarters quartal trimestre",
-        "year": "year years jahr jahre jahren année années ans año años anno anni ano anos",
-    }.items()
-    for word in words.split()
-}
+def easter(year: int) -> date:
+    """Easter Sunday of the Gregorian calendar, as Meeus, Jones and Butcher count it."""
+    century, rest = divmod(year, 100)
+    golden = year % 19
+    moon = (19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    weekday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    late = (golden + 11 * moon + 22 * weekday) // 451
+    month, day = divmod(moon + weekday - 7 * late + 114, 31)
+    return date(year, month, day + 1)
 
-NUMBERS: dict[str, int] = {
-    word: number
-    for words in (
-        "one two three four five six seven eight nine ten eleven twelve",
-        "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "un deux trois quatre cinq six sept huit neuf dix onze douze",
-        "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "un due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "um dois três quatro cinco seis sete oito nove dez onze doze", "uma duas",
-        "a", "an", "eine", "einem", "einer", "une", "una",
-    )
-    for number, word in enumerate(words.split(), 1)
-}  # fmt: skip
 
-# How many units an uncertain number may stand for.
-UNCERTAIN: dict[str, tuple[int, int]] = {
-    "a few": (2, 6), "few": (2, 6), "some": (2, 6), "several": (3, 9), "a couple of": (1, 4), "a couple": (1, 4),
-    "couple of": (1, 4), "einigen": (2, 6), "ein paar": (1, 4), "quelques": (2, 6), "unos": (2, 6), "unas": (2, 6),
-}  # fmt: skip
+def _feast(means: str) -> Yearly:
+    """By its month and days, by the days around Easter, or by month, weekday and the how-manieth of these."""
+    of, first, last = means.split(",")
+    if of == "easter":
+        return lambda year: Span(shift(easter(year), int(first)), shift(easter(year), int(last)))
+    if first in WEEKDAYS:
+        return lambda year: nth(first, int(last), months_from(year, int(of), 1))
+    return lambda year: Span(date(year, int(of), int(first)), date(year, int(of), int(last)))
 
-# Which days around today a word means.
-DAYS: dict[str, tuple[int, int]] = {
-    "the day before yesterday": (-2, -2), "day before yesterday": (-2, -2), "yesterday": (-1, -1),
-    "the day after tomorrow": (2, 2), "day after tomorrow": (2, 2), "tomorrow": (1, 1), "last night": (-1, 0),
-    "today": (0, 0), "tonight": (0, 0), "this morning": (0, 0), "this afternoon": (0, 0), "this evening": (0, 0),
-    "demain": (1, 1), "après-demain": (2, 2), "pasado mañana": (2, 2), "domani": (1, 1),
-    "vorgestern": (-2, -2), "gestern": (-1, -1), "heute": (0, 0), "übermorgen": (2, 2),
-    "avant-hier": (-2, -2), "hier soir": (-1, -1), "hier matin": (-1, -1), "aujourd'hui": (0, 0),
-    "oggi": (0, 0), "ieri": (-1, -1), "dopodomani": (2, 2), "hoje": (0, 0), "ontem": (-1, -1), "amanhã": (1, 1),
-    "depois de amanhã": (2, 2), "anteayer": (-2, -2), "ayer": (-1, -1), "anoche": (-1, 0), "hoy": (0, 0),
-}  # fmt: skip
 
-# Vague words and the days around today that they most likely mean; None is open.
-VAGUE: dict[str, tuple[int | None, int]] = {
-    "recently": (-14, 0), "lately": (-14, 0), "of late": (-14, 0), "the other day": (-7, -1),
-    "a while ago": (None, -14), "a while back": (None, -14), "some time ago": (None, -14),
-    "a long time ago": (None, -60), "long ago": (None, -60), "ages ago": (None, -60),
-    "weeks ago": (-70, -14), "months ago": (-365, -45),
-    "years ago": (None, -550),
-    "neulich": (-14, 0), "kürzlich": (-14, 0), "vor kurzem": (-14, 0), "récemment": (-14, 0), "recientemente": (-14, 0),
-}  # fmt: skip
+HOLIDAYS = {word: _feast(means) for word, means, _ in _WORDS["holidays"]}
 
-ORDINALS: dict[str, int] = {"first": 0, "1st": 0, "second": 1, "2nd": 1, "third": 2, "3rd": 2, "fourth": 3, "4th": 3}
 
-# Shares of a longer stretch: the how-manieth of how many.
-PARTS: dict[str, tuple[int, int]] = {
-    word: which
-    for which, words in {
-        (0, 3): "early,beginning of,start of,anfang,début,principios de",
-        (1, 3): "mid,middle of,mitte,mi,mediados de",
-        (2, 3): "late,end of,ende,fin,finales de",
-        (0, 2): "first half of,1st half of",
-        (1, 2): "second half of,2nd half of",
-    }.items()
-    for word in words.split(",")
-}
+def holidays_in(first: date, last: date) -> list[str]:
+    """The names of holidays that have a day from `first` to `last`, both included."""
+    found = ((name, feast(year)) for name, feast in HOLIDAYS.items() for year in {first.year, last.year})
+    return [
+        name for name, each in found if each and each.first and each.last and each.first <= last and first <= each.last
+    ]
+
 
 LAST = r"last|previous|letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?"
 THIS = r"this|current|diese[nrsm]?|cette|ce|esta|este|questa|questo"
 NEXT = r"next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?|próxim[oa]|prochaine?|prossim[oa]"
-NEXT_BEHIND = r"prochaine?|suivante?|próxim[oa]|que vi?ene|que vem|entrante|prossim[oa]"
+NEXT_BEHIND = r"prochaine?|suivante?|d'après|siguiente|próxim[oa]|que vi?ene|que vem|entrante|prossim[oa]"
 # "morgen" and "mañana" are mornings as well.
 TOMORROW = (
     r"(?<!am )(?<!guten )(?<!heute )(?<!jeden )(?<!diesen )(?<!gestern )morgen(?: früh)?|(?<!la )(?<!esta )mañana"
 )
+HOURS = (  # of a day, which a window does not tell apart
+    r"(?: (?:(?:late |early )?(?:morning|afternoon|evening|night)|lunchtime|noon|früh|vormittag|mittag|nachmittag|"
+    r"abend|nacht|matin|midi|après-midi|soir|por la (?:mañana|tarde|noche)))?"
+)
 LAST_BEHIND = r"pass?ad[oa]|scors[oa]|derni(?:er|ère)|passée?"
+THE = r"(?:the |den |die |les |los |las )?"
+LASTS_OR_NEXTS = (
+    r"(?:last|past|previous|letzten|vergangenen|dernières?|derniers|últim[oa]s|"
+    r"(?P<next>(?<!what's )(?<!is )next|(?<=the )coming|nächsten|kommenden|prochaine?s|próxim[oa]s))"
+)
+LASTS_OR_NEXTS_BEHIND = r"(?:dernières?|derniers|últim[oa]s|(?P<next>prochaine?s|próxim[oa]s))"  # "les deux dernières"
+YEAR_FROM_NOW = (
+    rf"(?:of |de |del |d'|im |in )?(?:(?P<year_ago>(?:{LAST}) (?:year|jahre?s?)|l'année (?:dernière|passée)|"
+    r"l'an dernier|(?:el )?año pasado)|(?P<year_on>(?:next|nächste[nrsm]?|kommende[nrsm]?) (?:year|jahre?s?)|"
+    r"l'année prochaine|(?:el )?(?:año próximo|próximo año|año que viene)))"
+)
+# What may stand behind a number, or a name, that is a time: else it goes on, as in "2025 units", "Easter egg".
+CLOSES = (
+    r"(?=\s*(?:$|[?.!,;:)]|'s\b|(?:we|i|you|they|he|she|it|the|a|our|my|what|which|who|how|why|when|where|did|was|were|is|"
+    r"are|and|or|to|for|on|at|with|by|about|from|until|vs|but|that|as|has|had|have|compared|before|after|through|"
+    r"geplant|fällig|gemacht|los|an|vor|haben?|hat|wir|ich|ist|sind|war|und|oder|bis|fait|prévue?s?|nous|je|on|est|et|ou|"
+    r"au|à|hicimos|hay|tengo|tenemos|y|o|al|hasta)\b))"
+)
+# Those of these that lie one further.
+BEFORE_LAST, AFTER_NEXT = r"vorletzte[nrsm]?|avant-derni(?:er|ère)|penúltim[oa]", r"übernächste[nrsm]?"
+BEFORE_LAST_BEHIND, AFTER_NEXT_BEHIND = r"before last|antepasad[oa]", r"after next"
 
 # What a preposition makes of the period behind it: within it, everything up to it, everything from it on.
-RELATIONS: dict[str, str] = {
-    word: relation
-    for relation, words in {
-        "before": "before|prior to|vor|avant|antes de|antes del|avant le|avant la|bevor|avant qu|antes de que|"
-        "antes da|antes do|prima di|prima del|prima della",
-        "after": "after|nach|après|después de|después del|dopo|depois de",
-        "since": "since|ever since|starting|seit|depuis|desde",
-        "until": "until|till|up to|by|through|as of|bis|bis zum|jusqu'en|jusqu'à|jusqu'au|hasta|"
-        "entro|fino a|fino al|até",
-        "during": "in|on|of|at|from|for|during|throughout|over|within|around|about|im|am|in der|in den|während|en|au|"
-        "du|le|el|pendant|durante|il|em|na|nella|nel",
-    }.items()
-    for word in words.split("|")
-}
+RELATIONS = {word: relation for word, relation, _ in _WORDS["relations"]}
 
 # What asks for how a thing was, without a date: at the very first, or before it became what it is.
 FIRST_MARKS = (
@@ -376,20 +405,31 @@ VERBS_OF_BEFORE = (
 UNSPACED_FIRST_MARKS = "最初|起初|一开始|一開始|当初|처음|원래"
 UNSPACED_PAST_MARKS = "以前|之前|从前|從前|过去|過去|曾经|曾經|かつて|예전|이전"
 
-# Verbs that say that something has happened, where a window that reaches today is then meant as one.
-PAST_VERBS = (
-    r"did|was|were|had|have|has|been|happened|changed|decided|learn(?:ed|t)|done|fixed|deployed|shipped|merged|released|"
-    r"added|removed|broke|went|said|told|made|got|wrote|discussed|agreed|found|worked|met|used|"
-    r"ran|took|gave|chose|came|knew|began|drove|spoke|(?<=who )(?:(?!need|feed)\w{2,}ed|led|held|kept|paid|sent|built)|"
-    r"war|waren|haben|hat|hatten?|wurden?|avons|avait|hemos|fue|hicimos"
-)
 
-# What asks for what is yet to be: duties and plans, and verbs in the future tense.
-DUE = (
-    r"will|shall|going to|planned|plan|plans|upcoming|deadlines?|due|should|"
-    r"wird|werden|wirst|werde|fällig\w*|geplant|(?:est|sont) due?s?|(?:est|sont) dûe?s?|échoi(?:t|ent)|prévue?s?|"
-    r"vencen?|vencem|caducan?|pendientes?|previst[oaie]s?|scad(?:e|ono|enze?)|va a|van a|vamos a|hay que"
-)
+def _patterns(table: str) -> str:
+    return "|".join(word for word, _, _ in _WORDS[table])
+
+
+# Verbs that say that something has happened, where a window that reaches today is then meant as one; more that say so,
+# in participles and other tenses; and of the first those that may as well speak of what is or comes.
+PAST_VERBS, DONE = _patterns("past_verbs"), _patterns("done")
+HELPING_VERBS = "have|has|haben|hat|avons|hemos"
+# What asks for what is yet to be: duties and plans; verbs in the future tense are in `FUTURE`.
+DUE = _patterns("due")
+# Duties, which are to be done before the time that comes; what tells how long something takes, and not when it is.
+DUTIES, LENGTHS, NTH_ASKED = _patterns("duties"), _patterns("lengths"), _patterns("nth_asked")
+# Verbs of what was so, whenever that was; and of these those beside which nothing is yet to be.
+BEFORE_NOW, WAS = _patterns("before_now"), _patterns("was")
+# What asks for what was noted at a time, whenever that happens; and for what is new, which is noted since a time.
+STORED, NEW = _patterns("stored"), _patterns("new")
+# What may follow the German "was", which asks, and does not follow the English one, which is a verb.
+GERMAN_BEHIND_WHAT = _patterns("german_behind_what")
+# The event's own words that tell that it happened once, so that what was before it is over.
+TURNING_POINTS = _patterns("turning_points")
+# A number or date right behind one of these names a thing.
+LABELS = frozenset(word for word, _, _ in _WORDS["labels"])
+# Before one of these the name of an event ends.
+STOPS = frozenset(word for word, _, _ in _WORDS["stops"])
 # Questions for what may, can or should be done, but not to be shown what is stored.
 ASKS_LEAVE = (
     r"\A\W*(?:[\w'-]+ ){0,2}?(?:(?:may|can|could|should|shall|will|must) (?!you\b)|"
@@ -403,55 +443,100 @@ FUTURE = (
     r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
 )
 
-# What asks for what was noted at a time, whenever that happens; and for what is new, which is noted since a time.
-STORED = (
-    r"noted|stored|saved|recorded|remembered|written down|"
-    r"did (?:i|we|you) (?:note|store|save|record|remember|write|tell)|"
-    r"notiert|gespeichert|gemerkt|aufgeschrieben|notée?s?|enregistrée?s?|mémorisée?s?|"
-    r"anotad[oa]s?|anotamos|guardad[oa]s?|guardamos|apuntad[oa]s?|annotat[oaie]|salvat[oaie]"
-)
-NEW = r"new|news|neu|neue[mnrs]?|nouveaux?|nouvelles?|neuf|nuev[oa]s?|novedades|nuov[oaie]|novità|nov[oa]s?|novidades"
-
-HELPING_VERBS = "have|has|haben|hat|avons|hemos"  # of these, those that may as well speak of what is or comes
-# More that say so, in participles and other tenses.
-DONE = (
-    r"accomplished|achieved|finished|completed|passiert|gemacht|geschafft|geschehen|entschieden|besprochen|gab|lief|ging|"
-    r"passé|fait|décidé|pasó|hice|hizo|hicieron|hubo|decidimos|pasaron"
-)
-
-# What may follow the German "was", which asks, and does not follow the English one, which is a verb.
-GERMAN_BEHIND_WHAT = (
-    r"ist|sind|war|waren|wird|werden|wurden?|ich|wir|du|ihr|man|sie|er|es|genau|alles|für|kann|können|konnten?|darf|"
-    r"dürfen|muss|müssen|mussten?|soll\w*|will|wollen|wollten?|mag|gibt|gab|gilt|galt|läuft|lief|ging|geht|weiß|weißt|"
-    r"wissen|heißt|hieß|tun|passiert|(?:steh|hab|hat|komm|kam|lieg|mach|plan|brauch|kost|bedeut|fehl|sag|stand)\w*"
-)
-
-# The event's own words that tell that it happened once, so that what was before it is over.
-TURNING_POINTS = (
-    r"migration|migrating|move|switch|upgrade|rewrite|refactor\w*|cutover|redesign|split|rename|incident|outage|reorg|"
-    r"acquisition|rollout|launch|umzug|umstellung|migración|déménagement|"
-    r"increase|raise|rise|hike|\w*erhöhung|anhebung|\w*senkung|änderung|augmentation|hausse|baisse|changement|"
-    r"subida|aumento|bajada|rebaja|cambio"
-)
-
-# A number or date right behind one of these names a thing.
-LABELS = frozenset(
-    """version versions v tag tags build revision rev schema edition rfc api nightly toolchain branch commit port ports
-    error code codes issue ticket pr line lines id ids row rows range page pages release python node kernel image
-    """.split()  # noqa: SIM905
-)
-
 
 def any_of(words: Iterable[str]) -> str:
     """The pattern of any of these words; of two that begin alike the longer one is tried first."""
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
+# --- patterns of these words -----------------------------------------------------------------------
+
+MONTH, WEEKDAY = any_of(MONTHS), any_of(WEEKDAYS)
+EITHER_MONTH = rf"{MONTH}|{any_of(SHORT_MONTHS)}"
+OF = r"(?:of|de|del|di|,)?"
+YEAR = r"(?P<year>(?:19|20)\d\d)"
+BY_YEAR = rf"(?:\s*{OF}\s*{YEAR}(?![\w-]))?"
+DAY = r"(?:st|nd|rd|th|er|\.)?"
+ON = rf"(?:(?:{WEEKDAY}),? (?:the )?)?"
+UNIT = any_of(UNITS)
+COUNT = rf"(?P<count>\d{{1,3}}|{any_of(NUMBERS)}|{any_of(UNCERTAIN)})"
+AMOUNT = rf"(?:{COUNT} (?P<unit>{UNIT}|an)|(?P<half>half a year|medio año))"
+QUALIFIER = (
+    rf"(?:(?P<before_last>{BEFORE_LAST})|(?P<last>{LAST})|(?P<this>{THIS})|(?P<next>{NEXT})|"
+    rf"(?P<after_next>{AFTER_NEXT}))"
+)
+BEHIND = (
+    rf"(?:(?P<before_last_behind>{BEFORE_LAST_BEHIND})|(?P<last_behind>{LAST_BEHIND})|"
+    rf"(?P<next_behind>{NEXT_BEHIND})|(?P<after_next_behind>{AFTER_NEXT_BEHIND})"
+    rf"(?! (?:{UNIT}|{WEEKDAY}|sprint|release|meeting|session|call|step)\b))"
+)
+A_WEEKDAY = rf"(?:{QUALIFIER} )?(?P<weekday>{WEEKDAY})(?P<on> week{CLOSES})?(?: {BEHIND})?{HOURS}"
+OFFSETS = {"before_last": -2, "last": -1, "this": 0, "next": 1, "after_next": 2}
+HOW_LONG = re.compile(
+    r"\bhow (?:many|much|long|often|far)\b|\b(?:twice|times)\b|\bwie ?(?:viele?|lange|oft)\b|\bcu[aá]nt|\bcombien\b"
+)
+IS_DUE = re.compile(rf"\b(?:{_patterns('is_due')})\b")
+NTH = re.compile(
+    rf"(?<![\w-])(?:(?:the|la|le|el|die|der|den) )?(?P<which>{any_of(ORDINALS)}) (?P<thing>{UNIT}|{WEEKDAY})$"
+)
+OF_ONE = re.compile(r" (?:(?:of|on|in|im|am|des|der|de|du|del) |d')?(?:the |la |le |el |l')?")
+ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |il |o |l'|last |this |next )?"
+LEAD = re.compile(
+    rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{any_of(RELATIONS)}) {ARTICLE}$"
+)
+PART = re.compile(
+    rf"(?<![\w'-])(?:(?:the|der|die|la) )?(?P<part>{any_of(PARTS)})(?:[ -]|$)"
+    r"(?:(?:in|the|des|der|de|du|vom|von|la|el) |d'|l')*$"
+)
+OFFSET = re.compile(
+    rf"(?<![\w'-])(?:(?:in|on|at|the|last|am|an|der|die|dem|la|le|el) )*(?:{COUNT} )?"
+    rf"(?P<unit>{any_of([*(word for word, unit in UNITS.items() if unit != 'hour'), *WEEKDAYS])}) "
+    r"(?P<side>before|vor|avant|antes del?|after|nach|après|después del?|(?P<there>from|(?<=(?:week|ight) )on)) "
+    r"(?:the |dem |der |el |la |le )?$"
+)
+ITS_END = re.compile(r"(?:(?:the|la|el) )?(?:end of|ende|fin|fines|finale?s? del?)\b")
+WITHOUT_PARTS = frozenset({"day", "date", "yesterday", "today", "weekday", "holiday", "vague"})
+WEEK_OF = re.compile(r"\b(?:the )?week of (?:the )?$|\b(?:die )?woche (?:vom|um) $|\b(?:la )?semaine (?:du|de) $")
+REPEATED = re.compile(
+    r"\b(?:every|each|any|most|least|more|how|many|jeden|jede[sr]?|chaque|cada|per)(?: the| last| first)? $"
+)
+RECURRING = re.compile(r"(?:'s)?\s+(?:mornings|afternoons|evenings|nights|used\b)")
+RETAINED = re.compile(r"\s+(?:of|retention)\b")
+ENDS = re.compile(CLOSES)
+NO_SEASON = re.compile(
+    r"\s+(?:\d|mode\b|boot|framework|cloud|data|security|mvc|bean|batch|cleaning|intern\w*|school|job|time|back)\b"
+)
+DAY_LEADS = frozenset(
+    "on am le el il before by until till since vor bis seit nach avant hasta after depuis desde".split()  # noqa: SIM905
+) | {"bis zum", "antes del", "prima del", "antes do", "d'ici", "d'ici le"}
+YEAR_LEADS = frozenset({"in", "during", "throughout", "from", "im", "en", "within"})
+JOINS = {"to", "until", "till", "through", "-", "bis", "hasta", "au", "a", "à", "al"}
+TRAILING = re.compile(r" (?:the|le|la|el|den|der|dem|zum)\Z")
+PAIRS = {"and", "or", "und", "y", "et", "&"}
+PAIR_LEAD = re.compile(r"\b(?:between|from|in|during|zwischen|von|entre|de|del|desde|du)(?: the| le| el)? $")
+
+
+_OVER = re.compile(rf"\b(?!(?:{HELPING_VERBS})\b)(?:{PAST_VERBS}|{DONE})\b")
+
+
+def is_over(text: str) -> bool:
+    """Whether a verb of lower-case `text` says that something has happened."""
+    return _OVER.search(text) is not None
+
+
+def offset_of(match: re.Match[str]) -> int | None:
+    """How many units further a word such as "last" before or behind it means; None where there is none."""
+    found = match.groupdict()
+    named = (offset for name, offset in OFFSETS.items() if found.get(name) or found.get(f"{name}_behind"))
+    return next(named, None)
+
+
 # --- the parts of a text that may name days ---------------------------------------------------------
 
 _LONGEST_TEXT, _LONG_PART, _AROUND = 1200, 200, 60
 _MAY_NAME_DAYS = re.compile(  # what stands in every text that names any, to look no further into most others
-    rf"\d[-/.]\s?\d|\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS])})\b|{TOMORROW}"
+    rf"\d[-/.]\s?\d|\d(?:st|nd|rd|th)\b|\b(?:am|le|el|día) \d|{TOMORROW}|(?:woche|hälfte)\b|"
+    rf"\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS, *HOLIDAYS])})\b"
 )
 _SENTENCE_END = re.compile(r"(?:(?<!\d)[.!?]\s+|\n\s*)(?=[^\W\d_]|[-*#])")  # not that of "12." nor "Dec. 2026"
 _TO_BLANK = re.compile(r"\S*")
@@ -509,5 +594,5 @@ _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
 def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
     """Of words of time those that a note may use as well: names of weekdays and seasons; of months, dates and years."""
     found = (token.strip(EDGES).removesuffix("'s") for token in words.lower().translate(_STRAIGHT).split())
-    always = _WEEKDAYS | SEASONS.keys()
+    always = _WEEKDAYS | SEASONS.keys() | HOLIDAYS.keys()
     return [word for word in found if word in always or (all_of_them and (word in NAMED or _DATE.fullmatch(word)))]

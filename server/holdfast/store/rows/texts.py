@@ -19,12 +19,12 @@ from typing import Any, Final
 import anyio.to_thread
 
 from holdfast.errors import IntegrityError
-from holdfast.model.note import instant, moment
+from holdfast.model.note import instant
 from holdfast.model.records import CAPSULES, NO_HASH, PROPOSALS, PURGE, FileChange, JournalRecord, without_memory
 from holdfast.store.codec import MalformedError, Surroundings, content_hash, note_of, parse
 from holdfast.store.filesystem import Signature
 from holdfast.store.folder import Folder
-from holdfast.store.history import Erasure, PastText, Remains, redacted
+from holdfast.store.history import Erasure, PastText, Remains, past_text, redacted
 from holdfast.store.journal import line_of, read_line
 from holdfast.store.records import as_line, read_record
 from holdfast.store.rows.database import Asked, Database, Question, Row, TenantRows, Transaction
@@ -349,8 +349,8 @@ class RowPast:
         data = kept[0][0] if kept else in_trash[1] if in_trash else None
         if data is None:
             raise IntegrityError("The text from before this change is not kept any more: it was purged.")
-        touched = in_trash[0] if in_trash else _nanoseconds(created)
-        return _past_text(file, bytes(data), touched)
+        space, touched = LAYOUT.space_of(file.path), in_trash[0] if in_trash else None
+        return past_text(file, bytes(data), space, touched, created)
 
     async def drop(self, deletion: FileChange) -> None:
         """Take a note out of the trash, if it is still the one that was put there."""
@@ -371,22 +371,6 @@ class RowPast:
         said = replace(erasure.said, op=PURGE, note=erasure.note, at=erasure.said.at or instant(self._clock()))
         work = partial(_erase, self._tenant, self._change_id(), erasure, said)
         await self._database.run(self._tenant, work)
-
-
-def _past_text(file: FileChange, data: bytes, touched_ns: int | None) -> PastText:
-    try:
-        document = parse(data)
-        dated = "created" in document.values
-        around = Surroundings(LAYOUT.space_of(file.path))
-        if not dated and touched_ns is not None:
-            around = replace(around, modified=time_of(signature_of(touched_ns, 0, NO_HASH, 0)))
-        return PastText(note_of(document, around, file.note), data, None if dated else touched_ns)
-    except MalformedError as error:
-        raise IntegrityError("The text from before this change cannot be read as a note.") from error
-
-
-def _nanoseconds(created: str) -> int | None:
-    return int(moment(created).timestamp()) * 1_000_000_000 if created else None
 
 
 def _lines_with(transaction: Transaction, tenant: str, words: Collection[str]) -> list[tuple[int, bytes]]:

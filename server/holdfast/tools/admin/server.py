@@ -224,15 +224,13 @@ class RestoreResult(TypedDict):
     notices: list[str]
 
 
-def admin_server(
-    served: ServedMemory, version: str | None = None, *, listed: ToolListing | None = None
-) -> FastMCP[Any]:
+def admin_server(served: ServedMemory, version: str, *, listed: ToolListing) -> FastMCP[Any]:
     """A server of the admin namespace alone, to be mounted where the gate is open, or served by itself.
 
     Args:
         served: where requests are answered.
         version: what the server calls itself.
-        listed: lists the tools of the whole server, where this is a part of one.
+        listed: lists the tools of the whole server, of which this is a part.
     """
     server = MemoryServer(
         "holdfast-admin",
@@ -250,7 +248,7 @@ def admin_server(
     add_look(server, "vault", "Every backup, newest first.", lambda: _backups(served))
     _add_accept_integrity(server, served)
     add_moves(server, served)
-    add_looks(server, served, listed or server.list_tools)
+    add_looks(server, served, listed)
     add_encoding(server, served)
     add_note_tools(server, served)
     add_record_tools(server, served)

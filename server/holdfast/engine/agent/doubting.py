@@ -1,0 +1,166 @@
+"""What of that which was found speaks against itself: it lacks what is asked for, or tells it of something else.
+
+`holdfast.model.doubts` reads one note beside a question; here notes are seen beside each other. None is left out for
+that: it is less relevant, and says why. Hooks do the same without a server: nothing of the index is imported here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from holdfast.encode.wordpiece import is_common
+from holdfast.model.claims import Claim, claim
+from holdfast.model.doubts import Doubt, Sought, against
+from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
+from holdfast.model.note import GLOBAL_SPACE, Note
+from holdfast.model.ranking import FLOOR, WEAK, Question, Ranked, doubted
+from holdfast.model.statement import stem
+from holdfast.model.words import folded, query_terms, written_as_names
+
+OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
+OF_ANOTHER: Final = Doubt(0.1, "of another project")
+NEARLY_AS_RELEVANT: Final = 0.85
+_ASKS_FOR_OTHERS = re.compile(  # of which the answer is another name
+    r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
+    r"|altr[io])\b"
+)
+_ASKS_WHO = re.compile(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
+_WORDS = re.compile(r"[^\W\d_]+")
+
+
+def worth_reading(ranked: Sequence[Ranked], asked: Sought | None) -> Iterator[str]:
+    """The ids of those that may be strong: what is doubted of the others changes nothing that is told."""
+    least = WEAK if asked and asked.only_siblings else FLOOR
+    return (item.candidate.id for item in ranked if item.relevance >= least)
+
+
+def with_doubts(
+    ranked: Sequence[Ranked], most: int, notes: Mapping[str, Note], asked: Sought | None, question: Question
+) -> list[Ranked]:
+    """The same, but less relevant what does not answer, and behind the rest what is of others.
+
+    That is known of the notes that were read (`worth_reading`), which are among the first `most`.
+    """
+    found = {end: doubt for end, note in notes.items() if asked and (doubt := against(asked, note))}
+    return all_doubted(ranked, found, question, of_others(question, ranked[:most], notes))
+
+
+def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -> list[Ranked]:
+    """First what was told by the end of the time asked about, and may have held then, or speaks of that time.
+
+    What came later did not hold then. It stands behind what is nearly as relevant as the best.
+    """
+    least = NEARLY_AS_RELEVANT * max((item.relevance for item in best), default=0.0)
+    is_of_then = [item.candidate.happened <= end or item.candidate.id in telling for item in best]
+    held = [item for item, is_so in zip(best, is_of_then, strict=True) if is_so and item.relevance >= least]
+    if not held:
+        return best
+    score, worth = min(item.score for item in held), min(item.relevance for item in held)
+    others = (item for item in best if item not in held)
+    return [
+        *held,
+        *(each._replace(score=min(each.score, score), relevance=min(each.relevance, worth)) for each in others),
+    ]
+
+
+def of_another_place(ranked: Sequence[Ranked], places: Mapping[str, frozenset[str]]) -> list[Ranked]:
+    """The same, less relevant where a question names a space: what is of another one, and does not name it either."""
+    names = frozenset[str]().union(*places.values())
+
+    def is_elsewhere(item: Ranked) -> bool:
+        is_there = item.candidate.space in places or item.candidate.space == GLOBAL_SPACE
+        return bool(places) and not is_there and names.isdisjoint(item.candidate.matched)
+
+    here, elsewhere = list[Ranked](), list[Ranked]()
+    for item in ranked:
+        (elsewhere if is_elsewhere(item) else here).append(item)
+    return _with_others(here, [doubted(item, OF_ANOTHER.share, OF_ANOTHER.why) for item in elsewhere])
+
+
+def all_doubted(
+    ranked: Sequence[Ranked], found: Mapping[str, Doubt], question: Question, others: Collection[str] = ()
+) -> list[Ranked]:
+    """Less relevant where a doubt was found, by id, or what is told is of something else; `others` behind the rest.
+
+    Where a note has a name of the question and lacks the value that is asked for, one that has the value and no such
+    name tells that of something else: "the rent is 1,150 euros", where Felix's is asked for. The same goes for a word
+    that is none of the most used, where the note that has it stands before. A turn of a talk need not name anything.
+    What is seldom, or a name, is known of English. What is of others (`of_others`) is doubted as well.
+    """
+    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
+    names = {term for name in written_as_names(inside) for term in query_terms(name)}
+    telling = frozenset[str]() if shows_another_language(inside) else names | question.seldom | question.extraordinary
+    lacking = [item for item in ranked if (doubt := found.get(item.candidate.id)) and doubt.lacks]
+    missing = [names.intersection(item.candidate.matched) for item in lacking] if telling else []
+    judged, behind = list[Ranked](), list[Ranked]()
+    for item in ranked:
+        doubt, matched = found.get(item.candidate.id), telling.intersection(item.candidate.matched)
+        if doubt is None and not item.candidate.session and any(each and each.isdisjoint(matched) for each in missing):
+            doubt = OF_SOMETHING_ELSE
+        elif doubt is not None and doubt.lacks:
+            missing.append(set(matched))
+        is_of_others = item.candidate.id in others
+        doubt = doubt or (OF_SOMETHING_ELSE if is_of_others else None)
+        (behind if is_of_others else judged).append(doubted(item, doubt.share, doubt.why) if doubt else item)
+    return _with_others(judged, behind)
+
+
+def _with_others(ranked: Sequence[Ranked], others: Sequence[Ranked]) -> list[Ranked]:
+    """In order of their scores, but what is of others behind the first that is not."""
+    best = ranked[0].score if ranked else math.inf
+    late = [item._replace(score=min(item.score, best)) for item in others]
+    return sorted((*ranked, *late), key=lambda item: -item.score)
+
+
+def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str, Note]) -> frozenset[str]:
+    """Those of the notes that are about another than the question names, if some note has that name.
+
+    What a note is about is the name that it begins with (`holdfast.model.claims.Claim.named`), or which of its like
+    ("the orders database"), where a strong one is about the one that is asked for. A question names what it writes as a
+    name; else, unless it asks who, what a note is so named by, in any spelling. Of a question who else does something
+    the answer is another name.
+    """
+    plain = folded(question.text)
+    if _ASKS_FOR_OTHERS.search(plain):
+        return frozenset()
+    asked = _stems(question.text)
+    claims = {end: _claim(note.content) for end, note in notes.items()}
+    about = {end: said.named for end, said in claims.items() if said.named}
+    named = _names_known(question, ranked)
+    if not named and not _ASKS_WHO.match(plain):  # then only what is surely a name
+        about = {end: name for end, name in about.items() if not is_common(claims[end].head[0].text)}
+        named = asked.intersection(about.values())
+    strong = [claims[end] for item in ranked if not item.weak and (end := item.candidate.id) in claims]
+    like = {said.which for said in strong if said.which and said.which[0] in asked}
+
+    def is_another(end: str, said: Claim) -> bool:
+        if named and about.get(end, "") not in {"", *asked} and named.isdisjoint(said.stems):
+            return True
+        which, thing = said.which or ("", "")
+        return which not in asked and any(thing == its and mine not in said.stems for mine, its in like)
+
+    return frozenset(end for end, said in claims.items() if not notes[end].session and is_another(end, said))
+
+
+_claim = lru_cache(2048)(claim)  # the same notes meet again in the answers to other questions
+
+
+@lru_cache(256)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, query_terms(text)))
+
+
+def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]:
+    """The stems of what a question writes as names, of those that a note has; none where nouns are written so too."""
+    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
+    words = _WORDS.findall(inside)
+    if not GERMAN.isdisjoint(map(folded, words)):
+        return frozenset()
+    written = {folded(word) for word in words if word[0].isupper() and not word.isupper()} - TIMES
+    names = {term for name in written for term in query_terms(name)}
+    known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
+    return frozenset(map(stem, known))

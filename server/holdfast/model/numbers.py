@@ -1,0 +1,129 @@
+"""Numbers as they are written, in digits and in words; and months and days of the week by their names.
+
+English is read in full; of German, French and Spanish the words are known, of Italian and Portuguese those for days.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from typing import TypeVar
+
+from holdfast.model.when import spans as say
+from holdfast.model.words import any_of, folded, plainly
+
+_Key = TypeVar("_Key")
+
+MONTHS = {folded(name): number for name, number in say.MONTHS.items()}
+SHORT_MONTHS = say.SHORT_MONTHS | {"okt": 10, "dez": 12}
+WEEKDAYS = {folded(name): number for name, number in say.WEEKDAYS.items()} | {"sonnabend": 5}
+_ENGLISH = list(WEEKDAYS)[:7]
+# Where they are values of a text: "may" is a verb more often.
+DAYS = frozenset({*WEEKDAYS, *(f"{day}s" for day in _ENGLISH), *MONTHS, "noon", "midnight"} - {"may"})
+
+# From day to day, as "4 to 10 January".
+PERIOD = re.compile(
+    rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(say.MONTHS)}\b", re.IGNORECASE
+)
+
+# What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.
+NUMBERED = frozenset(
+    """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack
+    line level round iteration milestone quarter question task item case customer section page q kw nr no pr epic story
+    schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
+    size build run job release number numero nummer num""".split()  # noqa: SIM905
+)
+# Numbers by their words, which may stand together: "twenty-five", "fünfundzwanzig", "two hundred and ten".
+NUMBER_WORDS = {"ein": 1, "dix sept": 17, "dix huit": 18, "dix neuf": 19, "quatre vingt": 80, "dreisig": 30} | {
+    folded(word): number
+    for given, number in zip(
+        (
+            "zero null zéro cero", "one eins uno", "two zwei deux dos", "three drei trois tres",
+            "four vier quatre cuatro", "five fünf cinq cinco", "six sechs seis", "seven sieben sept siete",
+            "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez", "eleven elf onze",
+            "twelve zwölf douze doce", "thirteen dreizehn treize trece", "fourteen vierzehn quatorze catorce",
+            "fifteen fünfzehn quinze quince", "sixteen sechzehn seize dieciséis", "seventeen siebzehn diecisiete",
+            "eighteen achtzehn dieciocho", "nineteen neunzehn diecinueve", "twenty zwanzig vingt veinte",
+            "veintiuno", "veintidós", "veintitrés", "veinticuatro", "veinticinco", "veintiséis", "veintisiete",
+            "veintiocho", "veintinueve", "thirty dreißig trente treinta", "forty vierzig quarante cuarenta",
+            "fifty fünfzig cinquante cincuenta", "sixty sechzig soixante sesenta", "seventy siebzig setenta",
+            "eighty achtzig ochenta", "ninety neunzig noventa",
+        ),
+        (*range(31), *range(40, 100, 10)),
+        strict=True,
+    )
+    for word in given.split()
+}  # fmt: skip
+# What a word alone is the number of; "null" is of code, and an article no number.
+NUMERALS = {
+    word: str(number)
+    for word, number in (NUMBER_WORDS | {"une": 1, "due": 2, "tre": 3, "once": 11}).items()
+    if number <= 12 and word not in {"ein", "uno", "null", "cero"}  # noqa: PLR2004 - twelve
+}
+FIRST_TO_TWELFTH = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()  # noqa: SIM905 - a list of words reads better as one text
+FIRST_ELSEWHERE = "premier erste ersten erster erstes primero".split()  # noqa: SIM905 - as above
+ORDINALS = frozenset({*FIRST_TO_TWELFTH, "fifteenth", "twentieth", "last"})
+SCALES = {
+    "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12, "hundred": 100, "hundert": 100, "cents": 100,
+    "thousand": 1000, "tausend": 1000, "mille": 1000, "mil": 1000, "million": 10**6, "billion": 10**9,
+}  # fmt: skip
+BEHIND_DIGITS = {
+    "k": 1000, "thousand": 1000, "tausend": 1000, "tsd": 1000, "mille": 1000, "mil": 1000, "million": 10**6,
+    "millions": 10**6, "millionen": 10**6, "mio": 10**6, "millones": 10**6, "mn": 10**6, "billion": 10**9,
+    "mrd": 10**9, "milliarden": 10**9, "bn": 10**9, "dozen": 12, "dutzend": 12,
+}  # fmt: skip
+_PARTS_OF_ONE = {
+    Fraction(1): "a|an|one|ein|eine|einen|einem|einer|eines|un|une|una",
+    Fraction(1, 2): "half an|half a|half|a half|eine halbe|einer halben|ein halbes|einen halben|halbe|une demi|demi|"
+    "un demi|media|medio|una media|\u00bd",
+    Fraction(1, 4): "quarter of an|quarter of a|a quarter of an|a quarter of a|un quart de|\u00bc",
+    Fraction(3, 4): "three quarters of an|three quarters of a|trois quarts de|\u00be",
+    Fraction(3, 2): "anderthalb|eineinhalb",
+    Fraction(5, 2): "zweieinhalb",
+    Fraction(6): "half a dozen|ein halbes dutzend|une demi-douzaine|media docena",
+}
+_TWENTY = 20
+
+
+def one_of(words: Iterable[str]) -> str:
+    """A pattern of words without accents, whatever stands between the words of one."""
+    return any_of(map(plainly, words)).replace("\\ ", r"[\s-]")
+
+
+def by_words(table: dict[_Key, str]) -> dict[str, _Key]:
+    """The key of each word of a table."""
+    return {plainly(word): key for key, words in table.items() for word in words.split("|")}
+
+
+def _number_words() -> str:
+    """A pattern of a number in small words without accents, a space or a hyphen between them."""
+    below, tens = (
+        any_of(word for word, number in NUMBER_WORDS.items() if word != "ein" and (number < _TWENTY) is small).replace(
+            "\\ ", r"[\s-]"
+        )
+        for small in (True, False)
+    )
+    word = rf"(?:{tens}(?:[\s-](?:(?:et|y)[\s-])?{below})?|{below}(?:und{tens})?|einund{tens})"
+    return (
+        rf"(?:(?:(?:{word}|an?|eine?|une?)[\s-]?)?{any_of(SCALES)}(?:[\s-](?:and[\s-])?{word}(?:[\s-]{any_of(SCALES)})?)*"
+        rf"|{word})"
+    )
+
+
+PARTS = by_words(_PARTS_OF_ONE)
+_ARTICLES = frozenset(_PARTS_OF_ONE[Fraction(1)].split("|"))
+
+
+@cache
+def written_numbers() -> re.Pattern[str]:
+    """The pattern of a number in small plain letters (`lowered`); its groups name how it is written."""
+    return re.compile(
+        r"(?<![\w.,:/@#+-])(?:(?P<digits>(?>\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*))"
+        r"(?P<part>[\u00bd\u00bc\u00be])?(?:,-(?!\d))?(?![/:-]\d)"
+        rf"(?:\s?(?P<scale>{one_of(BEHIND_DIGITS)})(?!\w)(?:\.(?=\s?[€$£e]))?)?(?P<suffix>(?:st|nd|rd|th)(?!\w))?"
+        rf"|(?:(?P<some>{one_of(PARTS.keys() - _ARTICLES)})|(?P<words>{_number_words()})"
+        rf"|(?P<ordinal>{one_of((*FIRST_TO_TWELFTH, *FIRST_ELSEWHERE))})|(?P<article>{one_of(_ARTICLES)}))(?!\w))"
+        r"(?P<half>\sand\sa\shalf(?!\w))?"
+    )
