@@ -764,6 +764,11 @@ MUTATIONS = (
     Mutation("short-behind-long", 3, "a short reading waits behind a long one", "index/database.py",
              "if not turn.come.is_set() and self._is_stuck():", "if False:",
              ("tests/unit/test_readers.py::test_short_readings_wait_for_no_long_one[2]",)),
+    Mutation("another-index-read", 3, "a reading finds nothing in the index that another process is making",
+             "index/note_index.py",
+             "is_it = not self.lost", "is_it = True",
+             (("tests/unit/test_readers.py::"
+               "test_a_connection_that_is_added_reads_no_index_that_another_process_is_making"),)),
     Mutation("recall-unheard", 3, "a recall that another server still writes is not known", "engine/agent/feedback.py",
              "while event is None and _is_young(event_id, ports.clock()):", "while False:",
              ("tests/unit/test_feedback.py::test_a_server_waits_for_the_recall_that_another_is_still_writing",)),

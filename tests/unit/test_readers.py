@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sqlite3
 import threading
 import time
@@ -68,6 +69,11 @@ async def long_readings(index: NoteIndex, count: int) -> AsyncIterator[list[Read
     finally:
         for reading in readings:
             reading.let_go()
+
+
+def delete(folder: Path) -> None:
+    for file in folder.glob("index.db*"):
+        file.unlink()
 
 
 class Clock:
@@ -187,6 +193,40 @@ async def test_a_connection_that_is_opened_while_the_index_is_closed_is_closed_t
         opened.set()
     with pytest.raises(sqlite3.ProgrammingError):
         await made[0].run(lambda connection: connection.execute("SELECT 1"))
+
+
+async def test_a_connection_that_is_added_reads_no_index_that_another_process_is_making(
+    index: NoteIndex, tmp_path: Path
+) -> None:
+    """The old one was deleted, and what was acknowledged is not in the new one yet: nothing would be found."""
+    other = NoteIndex(tmp_path / "index.db")
+    async with long_readings(index, CONNECTIONS):
+        delete(tmp_path)
+        await other.open()
+        with pytest.raises(IndexLostError):
+            await index.read(IndexView.count_notes)
+    await other.aclose()
+
+
+async def test_an_index_that_is_exchanged_while_it_is_opened_is_told_as_lost(
+    index: NoteIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await index.aclose()
+    count = itertools.count()
+
+    async def connect_late(path: Path, *, extension: bool = True) -> Database:
+        if next(count) == 1:  # the writing one is open
+            delete(tmp_path)
+            await (await connect(path, extension=extension)).close()
+        return await connect(path, extension=extension)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(note_index, "connect", connect_late)
+        with pytest.raises(IndexLostError):
+            await index.open()
+    assert not await index.open()
+    await index.mark_built()
+    assert await index.read(IndexView.count_notes) == 0
 
 
 async def test_as_many_readings_as_ever_end_each_with_its_own_answer(index: NoteIndex) -> None:

@@ -206,10 +206,13 @@ class NoteIndex:
         self._unreadable = None
         self._in_memory, self._kept = None, Kept()
         self.uses_extension = self._extension and vector_extension() != ""
+        whole = False
         try:
-            return await _guarded(self._open())
+            built = await _guarded(self._open())
+            whole = True
+            return built
         finally:
-            if self._identity is None:
+            if not whole:
                 with anyio.CancelScope(shield=True):
                     await self.aclose()
 
@@ -219,6 +222,7 @@ class NoteIndex:
             await self.erase()
             self._writer = await connect(self._path, extension=self._extension)
         await self._writer.run(make_tables)
+        self._identity, self._parts = self._on_disk(), self._parts_on_disk()
         self._readers = self._fresh_readers()
         await self._readers.open()
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
@@ -226,12 +230,29 @@ class NoteIndex:
         if self._building:
             await self._writer.run(prepare_to_fill)
             await self._writer.write(drop_indexes)
-        self._identity, self._parts = self._on_disk(), self._parts_on_disk()
         return built
 
     def _fresh_readers(self) -> Readers:
         usual = self._usual_readers
-        return Readers(lambda: connect(self._path, extension=self._extension), usual, usual + MORE)
+        return Readers(self._connected, usual, usual + MORE)
+
+    async def _connected(self) -> Database:
+        """One more reading connection; to the file that the others have, for another process may be making a new one.
+
+        Raises:
+            IndexLostError: that file is no longer there.
+        """
+        reader = await connect(self._path, extension=self._extension)
+        is_it = False
+        try:
+            is_it = not self.lost
+        finally:
+            if not is_it:
+                with anyio.CancelScope(shield=True), suppress(sqlite3.Error):
+                    await reader.close()
+        if not is_it:
+            raise IndexLostError("deleted before it was read")
+        return reader
 
     async def aclose(self) -> None:
         with suppress(StorageError):  # where nothing can be looked at, nothing can be opened either
