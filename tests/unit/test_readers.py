@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -199,13 +199,15 @@ async def test_a_connection_that_is_added_reads_no_index_that_another_process_is
     index: NoteIndex, tmp_path: Path
 ) -> None:
     """The old one was deleted, and what was acknowledged is not in the new one yet: nothing would be found."""
-    other = NoteIndex(tmp_path / "index.db")
-    async with long_readings(index, CONNECTIONS):
+    answers: list[int] = []
+    async with AsyncExitStack() as stack, long_readings(index, CONNECTIONS):
         delete(tmp_path)
+        other = NoteIndex(tmp_path / "index.db")
+        stack.push_async_callback(other.aclose)
         await other.open()
-        with pytest.raises(IndexLostError):
-            await index.read(IndexView.count_notes)
-    await other.aclose()
+        with suppress(IndexLostError):
+            answers.append(await index.read(IndexView.count_notes))
+    assert answers == []
 
 
 async def test_an_index_that_is_exchanged_while_it_is_opened_is_told_as_lost(
