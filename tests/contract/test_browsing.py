@@ -932,6 +932,7 @@ NOTHING_TO_DO = (
         "what's still to do in harbour?",
         "what is left to do for harbour?",
         "was ist noch zu tun in harbour?",
+        "was ist in harbour noch zu tun?",
         "tareas pendientes",
         "which tasks are still open in harbour?",
         "was muss ich noch erledigen?",
@@ -960,6 +961,42 @@ async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent,
 async def test_a_question_about_certain_tasks_is_no_list_of_what_is_to_do(agent: Agent, query: str) -> None:
     await told(agent, *TO_DO)
     assert "to-dos" not in (await agent.recall(query)).text
+
+
+@pytest.mark.parametrize(
+    ("query", "lacking"),
+    [
+        ("what's still to do in vineyard?", "No to-do is in vineyard."),
+        ("was ist in vineyard noch zu tun?", "No to-do is in vineyard."),
+        ("decisions in vineyard", "No decision is in vineyard."),
+        ("which people are in vineyard?", "No person is in vineyard."),
+    ],
+)
+async def test_of_a_list_with_nothing_on_it_that_is_said_and_nothing_beside_it_is_strong(
+    agent: Agent, query: str, lacking: str
+) -> None:
+    await told(agent, *TO_DO)
+    await agent.remember("Mira keeps the vineyard's certificates.", space="vineyard")
+    await agent.remember("The vineyard's pump runs at night, when power is cheap.", space="vineyard")
+    answer = await agent.recall(query)
+    assert lacking in answer["notices"]
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == []
+
+
+async def test_a_decision_that_a_note_of_another_type_took_back_says_so_on_the_list(agent: Agent) -> None:
+    old = await put(agent, "We use Redis 7 as the cache of the gateway.", 30, type="decision")
+    await put(agent, "We write the exporter of the gateway in Go.", 28, type="decision")
+    new = await put(agent, "The cache of the gateway is Valkey 8 now, no longer Redis 7.", 3, type="fact")
+    answer = await agent.recall("recent decisions")
+    assert [hit["why"] for hit in answer["results"]] == ["listed", f"listed; newer: {new} says otherwise"]
+    assert f"{old} decision 2026-10-05 listed (newer: {new} says otherwise)" in answer.text
+
+
+async def test_what_tells_in_other_words_of_what_is_not_on_a_list_is_found(agent: Agent) -> None:
+    await agent.remember("Decisions in the vineyard are made by Mira alone.", space="vineyard")
+    answer = await agent.recall("decisions in vineyard")
+    assert "No decision is in vineyard." in answer["notices"]
+    assert [hit["weak"] for hit in answer["results"]] == [False]
 
 
 async def test_of_to_dos_the_filters_hold(agent: Agent) -> None:

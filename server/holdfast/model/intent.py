@@ -393,7 +393,7 @@ def _list(line: str) -> Intent | None:
     if is_about_a_thing(line):
         return None
     intent, rest = _with_place(_TO_DO_LIST.sub("tasks", line))
-    plain = " ".join(re.sub(r"[^\w'-]", " ", rest).split())
+    plain = _TO_DO_THERE.sub(r"\1\3\2", " ".join(re.sub(r"[^\w'-]", " ", rest).split()))
     there = _IN_A_SPACE.search(plain)
     if TO_DO.fullmatch(plain[: there.start()] if there else plain):
         return replace(intent, form=TASK, timely=True, place=tuple(there["place"].split()) if there else ())
@@ -407,6 +407,7 @@ _STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens
     rf"\bopen (?:{'|'.join(NOUNS)}|tasks?|todos?|issues?|items?|tickets?|questions?|points?)\b|"
     r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
+_TO_DO_THERE = re.compile(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
 _IN_A_SPACE = re.compile(r" (?:in|for|on|im|fur|dans|pour|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
 _DECIDED = re.compile(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
@@ -570,8 +571,7 @@ _FRENCH = r"\b(?:qui|quel|quelle) (?:est|etait) (?:le |la |l'|notre |mon |ma )((
 _SPANISH = r"\b(?:quien|cual) (?:es|era) (?:el|la|nuestr[oa]|mi) ((?:\w+ )?\w+) (?:de|del|para)\b"
 _HEADS = [re.compile(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _THINGS, _GERMAN, _FRENCH, _SPANISH)]
 # Nouns by which a question asks for whatever is said of a thing.
-_OPEN_NOUNS = _words("open_nouns")
-_WITHIN = _words("within")
+_OPEN_NOUNS, _WITHIN = _words("open_nouns"), _words("within")
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 _STEM = 5  # letters with which words of one family begin

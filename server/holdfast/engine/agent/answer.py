@@ -9,7 +9,16 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from holdfast.engine.agent.doubting import of_another_place, with_doubts, worth_reading
-from holdfast.engine.agent.listing import Listed, Listing, listed, singled, tastes_first
+from holdfast.engine.agent.listing import (
+    Listed,
+    Listing,
+    listed,
+    off_the_list,
+    singled,
+    tastes_first,
+    vacant,
+    versions_on,
+)
 from holdfast.engine.agent.matters import (
     CLOSE_SEEDS,
     LOOKED,
@@ -25,7 +34,6 @@ from holdfast.engine.agent.matters import (
     earlier_of,
     near_the_best,
     valid_then,
-    versions_of,
 )
 from holdfast.engine.agent.question import (
     Asking,
@@ -76,7 +84,6 @@ LISTED, BESIDE = 1.0, 0.5  # the relevance of what is on a list that was asked f
 NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
 LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
-MOST_VERSIONS_OF_A_LIST = 1  # that stand behind one of its notes
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
@@ -127,7 +134,7 @@ class Answer:
 
     `passed` is how many hits were left out before these. `elsewhen` says that the best hits are from other times than
     the question speaks of; else `window` is its time, if a hit is from it. `listing` says what the hits are some of,
-    where a list was asked for.
+    where a list was asked for, `vacant` that nothing is on the one that was.
     """
 
     hits: tuple[Hit, ...]
@@ -137,6 +144,7 @@ class Answer:
     listing: Listing | None = None
     window: TimeWindow | None = None
     passed: int = 0
+    vacant: str = ""
 
 
 NOTHING_FOUND: Final = Answer((), (), (), elsewhen=False)
@@ -174,6 +182,8 @@ def answer(
         found = _retired(view, asking, most) or found
     best = found.best if found.is_inside else in_time(view, asking, found.best)
     fitting = [item for item in best if not asking.open or item.candidate.id != SELF_ID]  # of no time
+    lacking = vacant(view, asking) if lists is None and asking.may_list else ""
+    fitting = off_the_list(fitting, asking.intent) if lacking else fitting
     best = _persons_first(view, asking, fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
@@ -190,7 +200,7 @@ def answer(
         hits = _with_replaced(view, hits)
     elsewhen = found.elsewhen and bool(hits)
     window = None if elsewhen else _claimed(asking, hits)
-    return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed)
+    return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed, vacant=lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +331,8 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         others = (end for end, item in notes.items() if not may_be_one(lists.lacking, asking.query, item.note.content))
         beside = frozenset(others)
         listing = replace(listing, lacking=f"no {' or '.join(lists.lacking)}; ")
-    listed_ones = {end: _on_list(notes[end].note, is_beside=end in beside) for end in ids if end in notes}
+    worth = {end: BESIDE if end in beside else LISTED for end in ids if end in notes}
+    listed_ones = {end: Ranked(bare(notes[end].note), 0.0, each, ("listed",)) for end, each in worth.items()}
     hits = [Hit(notes[end].note, found.get(end, item), listed=end not in found) for end, item in listed_ones.items()]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
     asked = lists.window
@@ -334,23 +345,19 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
 
 
 def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits of a list, where of two versions of one fact the older stands behind the newer, in the newer's place.
-
-    What was retired is marked as such, and stays. More than two that look like versions of one are rather entries of
-    one form ("the queue is written in Rust", "the ledger is written in Rust"): each stands for itself.
-    """
-    first = {hit.note.id: hit for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
-    notes = view.notes(first)
-    matters = compared(view, notes, view.links(list(first)), asking.vector.key if asking.vector else None, {})
-    found = versions_of({end: hit.ranked for end, hit in first.items()}, matters)
-    few = ((new, older) for new, older in found.items() if len(older) <= MOST_VERSIONS_OF_A_LIST)
-    worth = {end: hit.ranked.relevance for end, hit in first.items()}  # what answers is behind nothing that does not
-    behind = {new: older for new, older in few if max(worth[end] for end in older) <= worth[new]}
+    """The hits of a list, each with its older version behind it, or with the note that says otherwise since."""
+    looked = {hit.note.id: hit.ranked for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
+    found = versions_on(view, looked, asking.vector.key if asking.vector else None)
+    behind, newer = found.behind, found.newer
     folded = {end for each in behind.values() for end in each}
     return [
-        replace(hit, earlier=earlier_of(hit.note, behind.get(hit.note.id, ()), notes, ()))
+        replace(
+            hit,
+            earlier=earlier_of(hit.note, behind.get(end, ()), found.notes, ()),
+            ranked=hit.ranked._replace(doubt=f"newer: {newer[end]} says otherwise") if end in newer else hit.ranked,
+        )
         for hit in hits
-        if hit.note.id not in folded
+        if (end := hit.note.id) not in folded
     ]
 
 
@@ -366,11 +373,6 @@ def _in_order(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Seque
         tastes = tastes_first({end: item.note for end, item in view.notes(ids).items()}, asking.question.space)
         ordered.sort(key=lambda end: (end not in fits, tastes.get(end, len(ids))))
     return tuple(ordered)
-
-
-def _on_list(note: Note, *, is_beside: bool) -> Ranked:
-    """A note that is on a list: it is what was asked for, whatever its words say, unless another answers for sure."""
-    return Ranked(bare(note), 0.0, BESIDE if is_beside else LISTED, ("listed",))
 
 
 def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
@@ -486,7 +488,8 @@ def _newest_first(
     Of a question about the past that holds only for what was there by then.
     """
     found = {item.candidate.id: item for item in ranked}
-    then = {end for end, item in found.items() if not question.past or _was_there(item, question)}
+    end_of_it = (question.before or "") if question.past else "~"
+    then = {end for end, item in found.items() if item.candidate.happened <= end_of_it}
     later = {old: [new for new in reversed(chain) if new in then] for old, chain in chains.items()}
     for new, old in view.evolved([item.candidate.id for item in ranked if item.relevance >= FLOOR]):
         later.setdefault(old, []).extend({new} & then)
@@ -507,10 +510,6 @@ def _newest_first(
     for item in ranked:
         place(item, item.score, "")
     return list(placed.values())
-
-
-def _was_there(item: Ranked, question: Question) -> bool:
-    return question.before is not None and item.candidate.happened <= question.before
 
 
 def _successor(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> Ranked | None:

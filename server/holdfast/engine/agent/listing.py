@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from holdfast.engine.agent.matters import bare, close_ones, compared, versions_of
 from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
+from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.intent import (
     HAPPENS,
@@ -23,16 +26,18 @@ from holdfast.model.intent import (
     tells_trait,
 )
 from holdfast.model.note import GLOBAL_SPACE, Note, space_name
-from holdfast.model.ranking import Filter
+from holdfast.model.ranking import Filter, Ranked, doubted
 from holdfast.model.when.questions import days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import named
 from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
+MOST_VERSIONS, MOST_BESIDE = 1, 50  # that stand behind a note of a list; that its notes are compared with
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
 _OF_ANOTHER = 2  # as `taste_of` has it
+NOT_ON_IT = (0.1, "is not on the list that was asked for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,22 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
     return _of_notes(view, asking, intent, min(limit, intent.at_most or limit), offset)
 
 
+def vacant(view: IndexView, asking: Asking) -> str:
+    """What is told of a list that a question asks for of a space, where nothing is on it; else empty."""
+    intent = asking.intent
+    if intent is None or intent.kind != "list" or not (intent.place or intent.here):
+        return ""
+    kinds = ("to-do",) if intent.form == TASK else intent.types
+    scopes = _scopes(view, asking, intent) if kinds else None
+    return f"No {' or '.join(kinds)} is in {' and '.join(scopes[0])}." if scopes and scopes[0] else ""
+
+
+def off_the_list(ranked: Sequence[Ranked], intent: Intent | None) -> list[Ranked]:
+    """What was found in place of such a list, less relevant where only the space's name is in it."""
+    names = {term for word in (intent.place if intent else ()) for term in query_terms(word)}
+    return [item if {*item.candidate.matched} - names else doubted(item, *NOT_ON_IT) for item in ranked]
+
+
 def _personal(
     view: IndexView,
     wanted: Filter,
@@ -152,6 +173,42 @@ def singled(
     answers = frozenset(strong) - strangers
     beside = frozenset(ids) - answers if not answers.isdisjoint(ids) else strangers
     return Singled(tuple(sorted(ids, key=lambda end: end in strangers)), beside, strangers)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsOn:
+    """Of the notes on a list those that stand behind another, by the newer one; and what says otherwise, by the older.
+
+    `notes` are those that were compared.
+    """
+
+    behind: dict[str, list[str]]
+    newer: dict[str, str]
+    notes: Mapping[str, IndexedNote]
+
+
+def versions_on(view: IndexView, on_list: Mapping[str, Ranked], key: str | None) -> VersionsOn:
+    """Of two versions of one fact on a list the older is behind the newer; a newer one beside the list is told.
+
+    More than two that look like versions of one are rather entries of one form ("the queue is written in Rust", "the
+    ledger is written in Rust"): each stands for itself. `key` is of the vector set that notes are compared with.
+    """
+    ids = list(on_list)
+    links = view.links(ids)
+    near = [end for end in close_ones(links, view.readings(ids), ids) if end not in on_list][:MOST_BESIDE]
+    beside = {end: item for end, item in view.notes(near).items() if not item.note.is_outdated}
+    notes = {**view.notes(ids), **beside}
+    unlisted = {end: Ranked(bare(item.note), -math.inf, 0.0) for end, item in beside.items()}
+    found = versions_of({**on_list, **unlisted}, compared(view, notes, links, key, {}))
+    few = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS}
+    worth = {end: item.relevance for end, item in on_list.items()}
+    behind = {  # what answers is behind nothing that does not
+        new: older
+        for new, older in few.items()
+        if new in worth and all(worth.get(end, math.inf) <= worth[new] for end in older)
+    }
+    newer = {end: new for new, older in few.items() if new in beside for end in older if end in worth}
+    return VersionsOn(behind, newer, notes)
 
 
 def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:

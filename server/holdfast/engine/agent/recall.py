@@ -517,7 +517,8 @@ def reading_of(asking: Asking, found: Answer) -> list[str]:
         return _more_elsewhere(found.listing)
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
-    return [*_spelling(asking), *time_read(asking, found)]
+    vacant = [found.vacant] if found.vacant else []
+    return [*_spelling(asking), *vacant, *time_read(asking, found)]
 
 
 def _spelling(asking: Asking) -> list[str]:
