@@ -152,16 +152,18 @@ def by_words(given: Mapping[str, str], settings: Settings, claim: Callable[[], b
 
 
 def _sections(asking: _Asking) -> tuple[Section, ...]:
-    connection = open_index((asking.settings.home / ".holdfast" / "index.db").absolute().as_uri())
+    path = asking.settings.home / ".holdfast" / "index.db"
+    written = _written(path)  # before it is opened, which makes a log
+    connection = open_index(path.absolute().as_uri())
     if connection is None:
         raise NotFromIndexError
     with closing(connection):
-        _check_files(connection, asking.settings.home)
+        _check_files(connection, asking.settings.home, written)
         asking.is_blank = not has_notes(connection)
         return (_later if asking.seen.begun else _first)(connection, asking)
 
 
-def _check_files(connection: sqlite3.Connection, home: Path) -> None:
+def _check_files(connection: sqlite3.Connection, home: Path, written: int) -> None:
     """See that no note was put there or changed by hand after the index was written.
 
     To look at each file takes a hundredth of a second for a thousand, so that of a larger memory only the folders that
@@ -172,7 +174,7 @@ def _check_files(connection: sqlite3.Connection, home: Path) -> None:
     """
     known = known_marks(connection, MOST_COMPARED)
     if known is None:
-        _check_folders(connection, home)
+        _check_folders(connection, home, written)
     elif any(known.get(path) != mark for path, mark in _marks(home / "memories")):
         raise NotFromIndexError
 
@@ -191,7 +193,7 @@ def _marks(memories: Path) -> Iterator[tuple[str, str]]:
                     yield entry.path[given:].replace(os.sep, "/"), _mark_of(entry.path)
 
 
-def _check_folders(connection: sqlite3.Connection, home: Path) -> None:
+def _check_folders(connection: sqlite3.Connection, home: Path, written: int) -> None:
     """See that no note was put by hand into `memories/` or a folder directly below it after the index was written.
 
     Only folders that have changed since are listed. A note that was changed in place changes no folder: that is seen
@@ -200,13 +202,21 @@ def _check_folders(connection: sqlite3.Connection, home: Path) -> None:
     Raises:
         NotFromIndexError: one was.
     """
-    memories, index = home / "memories", home / ".holdfast" / "index.db"
-    written = max(_changed(index), _changed(index.with_name("index.db-wal")))
+    memories = home / "memories"
     with os.scandir(memories) as entries:
         folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     for name in ("", *folders):
         if _changed(memories / name) > written and _names(memories / name) - known_files(connection, name):
             raise NotFromIndexError
+
+
+def _written(index: Path) -> int:
+    """When an index was last written, in nanoseconds: it or its log; an empty log was made by one who reads."""
+    log = Path(f"{index}-wal")
+    with suppress(OSError):
+        if log.stat().st_size:
+            return max(_changed(index), _changed(log))
+    return _changed(index)
 
 
 def _changed(path: Path) -> int:

@@ -151,6 +151,20 @@ def test_without_a_server_a_note_that_was_put_there_by_hand_is_told(
 
 
 @pytest.mark.files("without a server the folder itself is read")
+@pytest.mark.parametrize("python", [HOLDFAST, (sys.executable, "-c", OF_MANY_NOTES)])
+def test_a_note_that_was_put_there_before_the_first_question_is_told(
+    here: dict[str, str], python: tuple[str, ...]
+) -> None:
+    """Whoever opens the index makes an empty log, whose time is no sign of what the index knows."""
+    run([*HOLDFAST, "remember", LAMP, "--space", "harbour"], here)
+    folder = Path(here["HOLDFAST_HOME"]) / "memories" / "harbour"
+    (folder / "oil.md").write_text("The lamp of the lighthouse burns colza oil.", "utf-8")
+    for session in ("one", "two"):
+        asked = hook(session=session, prompt="Which oil does the lamp of the lighthouse burn?")
+        assert "colza" in added(inject(here, asked, python=python))
+
+
+@pytest.mark.files("without a server the folder itself is read")
 def test_without_a_server_a_note_is_found_by_what_was_written_into_it_by_hand_and_in_a_folder_in_a_folder(
     here: dict[str, str],
 ) -> None:
