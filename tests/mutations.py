@@ -769,6 +769,12 @@ MUTATIONS = (
              "is_it = not self.lost", "is_it = True",
              (("tests/unit/test_readers.py::"
                "test_a_connection_that_is_added_reads_no_index_that_another_process_is_making"),)),
+    Mutation("dead-log-moved", 3, "a server that ends moves its deleted log over what others wrote", "index/note_index.py",
+             "self.discard()  # or closing", "pass  # or closing",
+             ("tests/unit/test_index.py::test_a_log_that_was_deleted_is_moved_over_nothing_when_its_owner_ends[-shm]",)),
+    Mutation("filled-when-whole", 3, "a note that came while the index became whole has no words", "index/note_index.py",
+             'put_notes if _meta(connection, "built") else fill_notes', "fill_notes",
+             ("tests/unit/test_index.py::test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_words",)),
     Mutation("recall-unheard", 3, "a recall that another server still writes is not known", "engine/agent/feedback.py",
              "while event is None and _is_young(event_id, ports.clock()):", "while False:",
              ("tests/unit/test_feedback.py::test_a_server_waits_for_the_recall_that_another_is_still_writing",)),

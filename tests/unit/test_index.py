@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import IndexSchemaError, StorageError
-from holdfast.index import current, database, schema
+from holdfast.index import current, database, note_index, schema
 from holdfast.index.maintenance import UseRow, first_vectors
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import NoteRow, Update
@@ -1038,6 +1038,60 @@ async def test_a_table_of_words_that_cannot_be_read_is_one_more_harm_and_no_full
             await index.apply(Update(notes=[row(2, "A lamp shines.")]))
 
 
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+async def test_what_is_written_while_a_database_is_deleted_is_not_written_over_what_others_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    path, applied = tmp_path / "index.db", note_index.apply_update
+
+    def late(*given: Any) -> None:
+        Path(f"{path}{end}").unlink()
+        applied(*given)
+
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "one")]))
+        other = sqlite3.connect(path)
+        other.execute("SELECT count(*) FROM notes").fetchone()
+        monkeypatch.setattr(note_index, "apply_update", late)
+        with pytest.raises(IndexLostError):
+            await index.apply(Update(notes=[row(2, "into the void")]))
+        with closing(other):
+            assert other.execute("SELECT count(*) FROM notes").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+async def test_a_log_that_was_deleted_is_moved_over_nothing_when_its_owner_ends(tmp_path: Path, end: str) -> None:
+    """Others may have begun a log of their own by then, and moved it into the file."""
+    path = tmp_path / "index.db"
+    async with opened(path) as index:
+        await index.apply(Update(notes=[row(1, "one")]))
+        (tmp_path / f"index.db{end}").unlink()
+    assert not path.exists()
+
+
+async def test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = note_index._finish
+
+    def slow(connection: sqlite3.Connection) -> None:
+        time.sleep(0.1)
+        finish(connection)
+
+    monkeypatch.setattr(note_index, "_finish", slow)
+    index = NoteIndex(tmp_path / "index.db")
+    await index.open()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(index.mark_built)
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(index.apply, Update(notes=[row(1, "colza oil")]))
+        await anyio.sleep(0.05)
+        time.sleep(0.3)  # noqa: ASYNC251 - the connection's thread does both before the loop hears of the first
+    found = await ids(index, "colza")
+    await index.aclose()
+    assert found == {an_id(1)}
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm"])
 async def test_a_database_whose_log_was_deleted_is_made_anew(tmp_path: Path, end: str) -> None:
     """Another process would begin a log of its own, and neither would see or respect what the other writes."""
@@ -1062,10 +1116,10 @@ async def test_a_folder_that_is_deleted_while_the_index_is_opened_keeps_no_answe
         await keep(memory, "The crane lifts forty tonnes.")
         connect, count = database.connect, itertools.count()
 
-        async def connect_late(path: Path, *, extension: bool = True) -> database.Database:
+        async def connect_late(path: Path, **given: bool) -> database.Database:
             if next(count) == number:
                 shutil.rmtree(path.parent)
-            return await connect(path, extension=extension)
+            return await connect(path, **given)
 
         monkeypatch.setattr("holdfast.index.note_index.connect", connect_late)
         shutil.rmtree(tmp_path / ".holdfast")
@@ -1076,7 +1130,7 @@ async def test_a_folder_that_is_deleted_while_the_index_is_opened_keeps_no_answe
 async def test_an_index_that_can_never_be_opened_is_told_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def connect(path: Path, *, extension: bool = True) -> database.Database:
+    async def connect(path: Path, **given: bool) -> database.Database:
         raise sqlite3.OperationalError("unable to open database file")
 
     async with living(tmp_path) as memory:

@@ -118,9 +118,9 @@ async def test_many_short_readings_open_no_further_connection(
 ) -> None:
     made: list[Path] = []
 
-    async def counted(path: Path, *, extension: bool = True) -> Database:
+    async def counted(path: Path, **given: bool) -> Database:
         made.append(path)
-        return await connect(path, extension=extension)
+        return await connect(path, **given)
 
     monkeypatch.setattr(note_index, "connect", counted)
     with monkeypatch.context() as patched:
@@ -172,10 +172,10 @@ async def test_a_connection_that_is_opened_while_the_index_is_closed_is_closed_t
 ) -> None:
     asked, opened, made = anyio.Event(), anyio.Event(), list[Database]()
 
-    async def slow(path: Path, *, extension: bool = True) -> Database:
+    async def slow(path: Path, **given: bool) -> Database:
         asked.set()
         await opened.wait()
-        made.append(await connect(path, extension=extension))
+        made.append(await connect(path, **given))
         return made[0]
 
     monkeypatch.setattr(note_index, "connect", slow)
@@ -210,17 +210,27 @@ async def test_a_connection_that_is_added_reads_no_index_that_another_process_is
     assert answers == []
 
 
+async def test_a_connection_that_is_added_makes_no_file(index: NoteIndex, tmp_path: Path) -> None:
+    answers: list[int] = []
+    async with long_readings(index, CONNECTIONS):
+        delete(tmp_path)
+        with suppress(IndexLostError):
+            answers.append(await index.read(IndexView.count_notes))
+    assert answers == []
+    assert not (tmp_path / "index.db").exists()
+
+
 async def test_an_index_that_is_exchanged_while_it_is_opened_is_told_as_lost(
     index: NoteIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.aclose()
     count = itertools.count()
 
-    async def connect_late(path: Path, *, extension: bool = True) -> Database:
+    async def connect_late(path: Path, **given: bool) -> Database:
         if next(count) == 1:  # the writing one is open
             delete(tmp_path)
-            await (await connect(path, extension=extension)).close()
-        return await connect(path, extension=extension)
+            await (await connect(path, **given)).close()
+        return await connect(path, **given)
 
     with monkeypatch.context() as patched:
         patched.setattr(note_index, "connect", connect_late)

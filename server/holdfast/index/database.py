@@ -74,7 +74,8 @@ class Readers:
         self._closed = True
         for turn in self._waiting:
             turn.come.set()
-        for reader in self._all:
+        readers, self._all = self._all, []  # whoever closes them meanwhile finds none: none is closed twice
+        for reader in readers:
             with suppress(sqlite3.Error):  # a harmed file cannot be put in order, and need not be
                 await reader.close()
 
@@ -209,18 +210,20 @@ def _in_transaction(work: Callable[[sqlite3.Connection], Answer], connection: sq
     return answer
 
 
-async def connect(path: Path, *, extension: bool = True) -> Database:
+async def connect(path: Path, *, extension: bool = True, anew: bool = True) -> Database:
     """Open a database file with the project's pragmas.
 
     Args:
-        path: the file; it is made if it is missing.
+        path: the file.
         extension: load sqlite-vec if this Python can.
+        anew: make the file if it is missing.
     """
 
     def open_file() -> sqlite3.Connection:
         if extension:
             vector_extension()  # must be registered before the connection is opened
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        file = f"{path.absolute().as_uri()}?mode={'rwc' if anew else 'rw'}"
+        connection = sqlite3.connect(file, uri=True, isolation_level=None, check_same_thread=False)
         try:
             for pragma in _PRAGMAS + _USUAL_PRAGMAS:
                 connection.execute(pragma)
@@ -302,7 +305,7 @@ class SideDatabase:
 
     def _is_still_there(self) -> bool:
         try:
-            return file_identity(self._path) == self._identity
+            return self._identity is not None and file_identity(self._path) == self._identity
         except OSError:
             return False
 

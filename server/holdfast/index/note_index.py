@@ -167,7 +167,6 @@ class NoteIndex:
         self._in_memory: tuple[Finder, FeedbackIndex] | None = None
         self._kept = Kept()
         self._sets: tuple[SetRow, ...] = ()
-        self._building = False  # from `open` of an index that is not whole until `mark_built`
         self.uses_extension = False  # whether sqlite-vec is loaded
 
     async def last_place(self) -> str:
@@ -226,8 +225,7 @@ class NoteIndex:
         self._readers = self._fresh_readers()
         await self._readers.open()
         built = await self._writer.run(lambda connection: _meta(connection, "built") is not None)
-        self._building = not built
-        if self._building:
+        if not built:
             await self._writer.run(prepare_to_fill)
             await self._writer.write(drop_indexes)
         return built
@@ -242,7 +240,7 @@ class NoteIndex:
         Raises:
             IndexLostError: that file is no longer there.
         """
-        reader = await connect(self._path, extension=self._extension)
+        reader = await connect(self._path, extension=self._extension, anew=False)
         is_it = False
         try:
             is_it = not self.lost
@@ -258,6 +256,7 @@ class NoteIndex:
         with suppress(StorageError):  # where nothing can be looked at, nothing can be opened either
             if self._is_parted():
                 self._unreadable = self._identity  # what its log holds is in no file any more: it is made anew
+                self.discard()  # or closing would move this log over what others wrote with theirs
         writer = self._writer
         self._writer, self._identity = None, None
         await self._readers.aclose()
@@ -345,7 +344,6 @@ class NoteIndex:
     async def mark_built(self) -> None:
         """Everything was applied: make what is faster made in one go."""
         await self._write(_finish)
-        self._building = False
         if self._writer is not None:
             await self._noticing(_guarded(self._writer.run(end_filling)))
 
@@ -495,10 +493,21 @@ class NoteIndex:
     async def _write(self, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
         if self._writer is None:
             raise IndexLostError("not open")
-        answer = await self._noticing(_guarded(self._writer.write(work)))
+
+        def while_it_is_there(connection: sqlite3.Connection) -> Answer:
+            self._check_there()
+            answer = work(connection)
+            self._check_there()  # nothing is written into a log, or over a file, that others have begun anew
+            return answer
+
+        answer = await self._noticing(_guarded(self._writer.write(while_it_is_there)))
         if self.lost:
             raise IndexLostError("deleted while it was written")
         return answer
+
+    def _check_there(self) -> None:
+        if self.lost:
+            raise IndexLostError("deleted before it was written")
 
     async def _noticing(self, answer: Awaitable[Answer]) -> Answer:
         """Remember when the file that is open turns out to be harmed, so that it is opened no more."""
@@ -516,8 +525,9 @@ class NoteIndex:
             if any(update.is_seen for update in updates):
                 seq += 1
                 _set_meta(connection, "change_seq", seq)
+            put = put_notes if _meta(connection, "built") else fill_notes  # what it lacks is made at the end
             for update in updates:
-                apply_update(connection, update, seq, fill_notes if self._building else put_notes)
+                apply_update(connection, update, seq, put)
 
         await self._write(work)
         return [None] * len(updates)
