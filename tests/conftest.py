@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: many tests wait for a process, a lock or a clock."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are processors: many tests wait for a process, a lock or a clock."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_configure(config: pytest.Config) -> None:

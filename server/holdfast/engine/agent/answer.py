@@ -399,7 +399,7 @@ def _hits(
     looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
-    near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked]
+    near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked][:LOOKED]
     untold = {end for item in best for end in item.untold}
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near, *untold])
     fitting = (end for end in near if end in notes and passes(notes[end], asking.wanted))

@@ -32,7 +32,7 @@ from holdfast.model.when.spans import named
 from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
-MOST_VERSIONS, MOST_BESIDE = 1, 50  # that stand behind a note of a list; that its notes are compared with
+MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}

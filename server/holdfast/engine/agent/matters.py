@@ -440,7 +440,7 @@ def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others:
 
 
 def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], seeds: Sequence[str]) -> list[str]:
-    """Notes that were found to be near these when they were stored, or to tell the same fact when they were read."""
+    """Notes that tell the same fact as these, as they were read, then what was near them when it was stored."""
     ends = [
         link.source if link.target in seeds else link.target
         for link in links
@@ -448,7 +448,7 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
     ]
     likely = sorted((pair for pair in read if read[pair] >= PERHAPS), key=lambda pair: (-read[pair], sorted(pair)))
     told = [end for pair in likely[:_MOST_TOLD] for end in sorted(pair - set(seeds))]
-    return [end for end in dict.fromkeys((*ends, *told)) if end != SELF_ID]
+    return [end for end in dict.fromkeys((*told, *ends)) if end != SELF_ID]
 
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
