@@ -520,6 +520,24 @@ async def test_what_was_on_one_day_is_of_another_time_than_the_next_july(agent: 
     assert "from other times" in said(await agent.recall("when does the crane start in July?"))
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The tug was late on 8 October.", "was the tug late on 8 October?"),
+        ("The tug was late in week 41 because of fog.", "what happened to the tug in week 41?"),
+        ("Der Schlepper kam am 8. Oktober zu spät.", "kam der Schlepper am 8. Oktober zu spät?"),
+        ("The tug was late last week because of fog.", "what happened to the tug last week?"),
+    ],
+)
+async def test_of_what_names_the_time_that_is_asked_about_nothing_is_said_of_other_times(
+    agent: Agent, text: str, query: str
+) -> None:
+    note = str((await agent.remember(text))["id"])
+    answer = await agent.recall(query)
+    assert answer.found == [note]
+    assert "other times" not in said(answer)
+
+
 async def test_what_was_said_last_july_is_asked_of_that_one(agent: Agent) -> None:
     await agent.remember("The crane starts at eight.")
     told = await agent.recall("what was said of the crane in July?")

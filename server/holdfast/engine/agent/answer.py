@@ -51,6 +51,7 @@ from holdfast.engine.agent.question import (
     placed_in,
     ranked_phrasing,
     sought_of,
+    tells_of_then,
     with_meaning,
 )
 from holdfast.index.rows import IndexedNote, LinkRow
@@ -183,8 +184,7 @@ def answer(
     best = found.best if found.is_inside else in_time(view, asking, found.best)
     fitting = [item for item in best if not asking.open or item.candidate.id != SELF_ID]  # of no time
     lacking = vacant(view, asking) if lists is None and asking.may_list else ""
-    fitting = off_the_list(fitting, asking.intent) if lacking else fitting
-    best = _persons_first(view, asking, fitting, passing)
+    best = _persons_first(view, asking, off_the_list(fitting, asking.intent) if lacking else fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
     is_then = asking.question.past and found.is_inside  # what was valid then may have been said long before
@@ -198,7 +198,8 @@ def answer(
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     if passing is None and asking.asks_back and not asking.wanted.include_outdated:
         hits = _with_replaced(view, hits)
-    elsewhen = found.elsewhen and bool(hits)
+    telling = (hit for hit in hits if not hit.ranked.weak and tells_of_then(asking, hit.note))
+    elsewhen = found.elsewhen and bool(hits) and next(telling, None) is None
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed, vacant=lacking)
 

@@ -490,6 +490,12 @@ def of_that_time(
     return telling, sorted(sooner, key=lambda item: item.candidate.happened, reverse=True)
 
 
+def tells_of_then(asking: Asking, note: Note) -> bool:
+    """Whether a note names the time that is asked about, whenever it was told."""
+    days = days_asked(asking.window.days, asking.window.words, openly=True) if asking.window else None
+    return days is not None and (said := tells_when(note, days)) is not None and said.says == "then"
+
+
 def in_time(view: IndexView, asking: Asking, best: list[Ranked]) -> list[Ranked]:
     """The same, but of a past time first what was told by its end, or speaks of it."""
     end = asking.window.before if asking.window and asking.question.past else None
