@@ -123,3 +123,16 @@ def test_what_the_encoder_learns_from_is_whole_and_its_second_and_third_question
     assert sum(map(bool, shared)) < len(shared) / 2
     asked = {query["query"] for query in data("devmem.json")["queries"]}
     assert asked.isdisjoint(question for line in lines for question in line["questions"])
+
+
+@pytest.mark.parametrize("name", ["team", "home"])
+def test_a_question_of_everyday_names_notes_that_are_there_the_older_ones_before_the_newer(name: str) -> None:
+    everyday, told = loaded("everyday"), data(f"everyday_{name}.json")
+    days = {note["id"]: note["days_ago"] for note in told["notes"]}
+    assert len(days) == len(told["notes"])
+    for question in told["questions"]:
+        assert {*question["right"], *question["older"], *question["wrong"]} <= days.keys()
+        assert bool(question["right"]) is (question["kind"] not in everyday.SILENT)
+        assert not question["older"] or max(days[end] for end in question["right"]) < max(
+            days[end] for end in question["older"]
+        )
