@@ -925,6 +925,8 @@ NOTHING_TO_DO = (
         "what do I still have to do?",
         "my to-dos",
         "todo list",
+        "to-dos",
+        "what is still open?",
         "open tasks",
         "open todos",
         "outstanding tasks",

@@ -711,6 +711,11 @@ def test_the_like_of_a_thing_that_is_named_by_the_way_is_not_doubted(asked: str,
     assert doubt_of(asked, told(text)) == ""
 
 
+def test_a_clock_before_a_word_is_a_time() -> None:
+    train = told("Booked the train to Lyon for 23 December, 07:28 from Cologne, seat 61 in coach 14.")
+    assert doubt_of("what time is my train on 23 December?", train) == ""
+
+
 OF_TWO_PROJECTS = [
     ("quayside", "CI is GitHub Actions on two runners of our own."),
     ("quayside", "Keys of partners are limited to 200 requests a minute."),

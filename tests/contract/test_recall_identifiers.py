@@ -150,6 +150,13 @@ async def test_the_groups_of_an_identifier_are_no_identifiers_of_their_own(tmp_p
         assert not any(not hit.ranked.weak for hit in (await ask(memory, "BE71 0961 2345 6769")).hits)
 
 
+async def test_words_that_make_one_with_the_stem_of_another_are_not_read_as_it(tmp_path: Path) -> None:
+    async with living(tmp_path) as memory:
+        await keep(memory, "Priya Raman leads the Tollgate team.")
+        found = await ask(memory, "qui dirige Tollgate en ce moment ?")
+        assert not any(notice.startswith("Read as") for notice in found.notices)
+
+
 async def test_an_identifier_in_one_piece_is_read_as_it_stands_in_a_note(tmp_path: Path) -> None:
     async with living(tmp_path, encoder=WordBag()) as memory:
         await keep(memory, "The order number of the oven is 4821-7733-09.")

@@ -538,6 +538,37 @@ async def test_of_what_names_the_time_that_is_asked_about_nothing_is_said_of_oth
     assert "other times" not in said(answer)
 
 
+async def test_what_happened_on_a_weekday_is_over_and_what_is_to_be_done_by_one_is_due(agent: Agent) -> None:
+    failed = str((await agent.remember("The boiler failed on Saturday."))["id"])
+    called = str((await agent.remember("Ben called on Tuesday and cancelled the contract."))["id"])
+    report = str((await agent.remember("Send the report to Karin by Friday."))["id"])
+    assert (await agent.recall("what happened on Saturday?")).found == [failed]
+    assert (await agent.recall("what happened on Tuesday?")).found == [called]
+    assert (await agent.recall("what is due this week?")).found == [report]
+    assert (await agent.recall("what is due by Friday?")).found == [report]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("what is due before Christmas?", 1),
+        ("what is due before Christmas in all projects?", 2),
+        ("what is due before Christmas in quayside?", 1),
+    ],
+)
+async def test_a_holiday_ends_a_time_before_the_name_of_a_place_too(agent: Agent, query: str, count: int) -> None:
+    await agent.remember("TODO: rotate the deploy token before 15 December.")
+    await agent.remember("TODO: rotate the token of the map before 16 December.", space="quayside")
+    answer = await agent.recall(query)
+    assert len(answer.found) == count
+    assert "soonest first" in answer.text
+
+
+async def test_a_verb_beside_the_name_of_a_space_is_no_slip_of_it(agent: Agent) -> None:
+    await agent.remember("Priya Raman leads the Tollgate team.", space="tollgate")
+    assert "No note is in the space" not in said(await agent.recall("who led Tollgate in October?"))
+
+
 async def test_what_was_said_last_july_is_asked_of_that_one(agent: Agent) -> None:
     await agent.remember("The crane starts at eight.")
     told = await agent.recall("what was said of the crane in July?")

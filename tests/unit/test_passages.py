@@ -130,6 +130,12 @@ def test_the_longest_notes_take_no_time(text: str) -> None:
     assert time.process_time() - begin < 2.0
 
 
+def test_the_day_of_a_german_date_ends_no_sentence() -> None:
+    date = "Zahnarzt am 8. Dezember um 9:30 Uhr."
+    assert first_sentence(f"{date} Karte mitnehmen.", 30) == date
+    assert first_sentence("Our gate is the 8. Then turn left.", 30) == "Our gate is the 8."
+
+
 def test_what_a_note_begins_with_is_its_first_sentence_without_marks() -> None:
     assert first_sentence("# Crane log\n\nIt lifts.", 20) == "Crane log"
     assert first_sentence("* The crane lifts. It is red.", 20) == "The crane lifts."

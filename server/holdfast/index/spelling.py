@@ -61,6 +61,8 @@ _TABLES: Final = (
 _STEMS: Final = "SELECT term, doc FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
 _BEGINNING_SO: Final = "SELECT term FROM temp.stems WHERE term >= ? AND term < ? ORDER BY term LIMIT 4"
 _SOME: Final = "SELECT 1 FROM texts WHERE texts MATCH ? LIMIT 1"
+_SOME_TEXTS: Final = "SELECT title, body, tags, subject FROM texts WHERE texts MATCH ? LIMIT 4"
+_PLURAL: Final = 2  # letters
 _PLACES: Final = (
     "SELECT DISTINCT doc FROM temp.places WHERE term = ? AND col IN ('title', 'body', 'tags', 'subject') LIMIT ?"
 )
@@ -159,9 +161,16 @@ def _in_one(connection: sqlite3.Connection, query: str) -> dict[str, str]:
     if not runs or connection.execute(_SOME, (f"{OWN} : ({either})",)).fetchone() is None:
         return {}
     for words, word in runs.items():
-        if _is_there(connection, word) and not all(_is_known(connection, each) for each in words.split()):
+        if _stands_in_one(connection, word) and not all(_is_known(connection, each) for each in words.split()):
             return {words: word}
     return {}
+
+
+def _stands_in_one(connection: sqlite3.Connection, word: str) -> bool:
+    """Whether a note has a word, not only one with its stem: "tollgateence" has that of "tollgate"."""
+    texts = connection.execute(_SOME_TEXTS, (f'{OWN} : "{word}"',))
+    words = (each for row in texts for each in folded_words(" ".join(filter(None, row))))
+    return any(each.startswith(word[:-_PLURAL]) for each in words)
 
 
 def _slips(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, str]:

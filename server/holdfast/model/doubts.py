@@ -169,7 +169,7 @@ _DATE = re.compile(  # its digits are no figure that anything comes to
     rf"|\b\d{{1,2}}:\d\d\b|(?<![$\u20ac\u00a3])(?<!chf )(?<!eur )\b(?:19|20)\d\d\b{_NO_DATE}"
 )
 _CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
-    r"\b(?:19|20)\d\d\b|\b\d{1,2}[:.h]\d\d\b(?! ?[a-z%])|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
+    r"\b(?:19|20)\d\d\b|\b\d{1,2}(?::\d\d\b|[.h]\d\d\b(?! ?[a-z%]))|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|er|\.(?= ))|\b\d{1,2} ?(?:am|pm|h|uhr|o'clock)\b|\*|\bq[1-4]\b|\bweek \d|\bt ?[+-] ?\d"
     r"|\b(?:at|from|to|till|by|between|and|on|the|around|about|every|each|in|um|bis|ab|von|gegen|vers|a las?|des|le|am)"
     r" \d{1,2}\b(?! ?%|[.,]\d{3})|\d ?(?:s|ms|min|d)\b|\d{1,2} ?[-\u2013] ?\d{1,2}\b"

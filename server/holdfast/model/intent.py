@@ -75,7 +75,7 @@ COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
 TO_DO = _pattern(_any("to_do"))
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
-_TO_DO_LIST = re.compile(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?do\Z")
+_TO_DO_LIST = re.compile(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
 DECIDE = _words("decide")
 ABOUT = _words("about")
 FILLING = _by_language("filling")
@@ -513,7 +513,7 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
 
 def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
     known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
-    return known or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
+    return known or word in say.HOLIDAYS or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
 
 
 def _asks_to_know(text: str) -> bool:

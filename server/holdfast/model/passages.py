@@ -268,6 +268,7 @@ _CHARACTERS = 2  # of a token, in the search for the best place; what is shown i
 _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
 _ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
 _NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
+_NO_END += r"(?!(?<=\d\.) (?:Jan|Feb|Mär|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)"  # "am 8. Dezember" too
 _SENTENCE = re.compile(
     rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|"
     rf"[^\n]{{1,{_LONGEST}}}(?=\s)|[^\n]{{1,{_LONGEST}}})"

@@ -161,7 +161,8 @@ def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
     place = asking.intent.place if asking.intent and asking.intent.kind == "list" else ()
     name = "-".join(place)
     near = _nearest(name, spaces, _MUCH_LIKE)
-    return _unknown_space(name, spaces) if near and folded(near) != folded(name) else ""
+    is_whole = near and set(folded(near).split("-")) <= set(map(folded, place))  # "led tollgate" is no slip of it
+    return _unknown_space(name, spaces) if near and not is_whole else ""
 
 
 def _hidden(view: IndexView, asking: Asking, space: str | None, *, weak: bool) -> Hit | None:

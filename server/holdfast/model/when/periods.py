@@ -330,7 +330,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?P<which>{say.any_of(say.ORDINALS)}) (?P<month>{say.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
     _rule(
         rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{say.QUALIFIER} )?(?P<name>{say.any_of(say.HOLIDAYS)})"
-        rf"(?: {say.BEHIND})?{say.BY_YEAR}{say.CLOSES}",
+        rf"(?: {say.BEHIND})?{say.BY_YEAR}(?:{say.CLOSES}|(?= in\b))",
         _holiday,
     ),
     _rule(

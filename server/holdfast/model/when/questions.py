@@ -231,7 +231,7 @@ def _event(text: str, line: str) -> _Event | None:
         apart = _NEXT_TO.search(before) if named and relation in ("before", "after") else None
         if not name or _CLAUSE.match(text, match.end() + len(name)) or (_DURATION.search(before) and not apart):
             continue
-        if not named and (relation == "since" or _HABIT.match(name)):
+        if name.lower() in say.HOLIDAYS or (not named and (relation == "since" or _HABIT.match(name))):
             continue
         if (not named and _A_NAME.search(before)) or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
@@ -564,7 +564,7 @@ def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
     among = asked.first <= first and last <= asked.last
     touches = first <= asked.last and asked.first <= last
     yearly = named.kind == "day" and (first.month, first.day) == (asked.first.month, asked.first.day)
-    if (touches and named.kind == "day") or (among and named.relation == "during"):
+    if (touches and named.kind in ("day", "weekday")) or (among and named.relation == "during"):
         return "then"
     begin, end = named.span.first or date.min, named.span.last or date.max
     return "around" if touches or yearly or (begin <= asked.last and asked.first <= end) else "elsewhen"
