@@ -972,6 +972,7 @@ async def test_a_question_about_certain_tasks_is_no_list_of_what_is_to_do(agent:
         ("was ist in vineyard noch zu tun?", "No to-do is in vineyard."),
         ("decisions in vineyard", "No decision is in vineyard."),
         ("which people are in vineyard?", "No person is in vineyard."),
+        ("decisions in this project", "No decision is in harbour."),
     ],
 )
 async def test_of_a_list_with_nothing_on_it_that_is_said_and_nothing_beside_it_is_strong(
@@ -980,9 +981,48 @@ async def test_of_a_list_with_nothing_on_it_that_is_said_and_nothing_beside_it_i
     await told(agent, *TO_DO)
     await agent.remember("Mira keeps the vineyard's certificates.", space="vineyard")
     await agent.remember("The vineyard's pump runs at night, when power is cheap.", space="vineyard")
+    await agent.remember("The project's pump runs at night, when power is cheap.")
     answer = await agent.recall(query)
     assert lacking in answer["notices"]
     assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("decisions in vineyard", {"tags": ["wine"]}),
+        ("decisions in vineyard", {"tiers": ["archival"]}),
+        ("decisions in vineyard", {"created_after": "2026-11-01"}),
+        ("decisions in vineyard in March 2026", {}),
+        ("what's still to do in vineyard?", {"types": ["procedure"]}),
+    ],
+)
+async def test_that_nothing_is_on_a_list_is_not_said_where_a_filter_or_a_time_takes_it_away(
+    agent: Agent, query: str, given: dict[str, object]
+) -> None:
+    await put(agent, "We press the grapes by hand.", 30, type="decision", space="vineyard")
+    await put(agent, "TODO: order new corks.", 30, space="vineyard")
+    answer = await agent.recall(query, **given)
+    assert not any("is in vineyard" in notice and notice.startswith("No ") for notice in answer["notices"])
+
+
+async def test_what_stands_behind_another_on_a_list_stays_there_where_a_note_beside_it_is_newer_still(
+    agent: Agent,
+) -> None:
+    await put(agent, "We use Redis 7 as the cache of the gateway.", 30, type="decision")
+    new = await put(agent, "The cache of the gateway is Memcached now, no longer Redis 7.", 20, type="decision")
+    last = await put(agent, "The cache of the gateway is Valkey 8 now, no longer Memcached.", 3, type="fact")
+    answer = await agent.recall("recent decisions")
+    assert answer.found == [new]
+    assert f"newer: {last} says otherwise" in answer.text
+    assert "earlier: We use Redis 7" in answer.text
+
+
+async def test_what_is_still_to_come_takes_no_decision_back(agent: Agent) -> None:
+    old = await put(agent, "We use Redis 7 as the cache of the gateway.", 30, type="decision")
+    await put(agent, "The cache of the gateway is Valkey 8 now, no longer Redis 7.", -60, type="fact")
+    answer = await agent.recall("recent decisions")
+    assert [(hit["id"], hit["why"]) for hit in answer["results"]] == [(old, "listed")]
 
 
 async def test_a_decision_that_a_note_of_another_type_took_back_says_so_on_the_list(agent: Agent) -> None:

@@ -538,6 +538,11 @@ async def test_of_what_names_the_time_that_is_asked_about_nothing_is_said_of_oth
     assert "other times" not in said(answer)
 
 
+async def test_of_what_has_another_time_of_its_own_it_is_said(agent: Agent) -> None:
+    await crane(agent, "2026-08-24", "The tug was late last week because of fog.")
+    assert "other times" in said(await agent.recall("what happened to the tug last week?"))
+
+
 async def test_what_happened_on_a_weekday_is_over_and_what_is_to_be_done_by_one_is_due(agent: Agent) -> None:
     failed = str((await agent.remember("The boiler failed on Saturday."))["id"])
     called = str((await agent.remember("Ben called on Tuesday and cancelled the contract."))["id"])

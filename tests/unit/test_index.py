@@ -1092,6 +1092,26 @@ async def test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_word
     assert found == {an_id(1)}
 
 
+async def test_an_index_that_becomes_whole_while_it_is_closed_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = note_index._finish
+
+    def slow(connection: sqlite3.Connection) -> None:
+        time.sleep(0.3)
+        finish(connection)
+
+    monkeypatch.setattr(note_index, "_finish", slow)
+    index = NoteIndex(tmp_path / "index.db")
+    await index.open()
+    with anyio.move_on_after(0.1):
+        await index.mark_built()
+    await index.aclose()
+    built = await index.open()
+    await index.aclose()
+    assert built
+
+
 @pytest.mark.parametrize("end", ["-wal", "-shm"])
 async def test_a_database_whose_log_was_deleted_is_made_anew(tmp_path: Path, end: str) -> None:
     """Another process would begin a log of its own, and neither would see or respect what the other writes."""

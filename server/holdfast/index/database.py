@@ -222,7 +222,9 @@ async def connect(path: Path, *, extension: bool = True, anew: bool = True) -> D
     def open_file() -> sqlite3.Connection:
         if extension:
             vector_extension()  # must be registered before the connection is opened
-        file = f"{path.absolute().as_uri()}?mode={'rwc' if anew else 'rw'}"
+        file = path.absolute().as_uri()
+        file = file if file.startswith("file:///") else f"file://{file.removeprefix('file:')}"  # of a share of Windows
+        file = f"{file}?mode={'rwc' if anew else 'rw'}"
         connection = sqlite3.connect(file, uri=True, isolation_level=None, check_same_thread=False)
         try:
             for pragma in _PRAGMAS + _USUAL_PRAGMAS:

@@ -238,7 +238,8 @@ class NoteIndex:
         """One more reading connection; to the file that the others have, for another process may be making a new one.
 
         Raises:
-            IndexLostError: that file is no longer there.
+            IndexLostError: another file is there, or its log is gone.
+            sqlite3.Error: none is there.
         """
         reader = await connect(self._path, extension=self._extension, anew=False)
         is_it = False
@@ -506,8 +507,8 @@ class NoteIndex:
         return answer
 
     def _check_there(self) -> None:
-        if self.lost:
-            raise IndexLostError("deleted before it was written")
+        if self._identity is not None and self.lost:  # while it is being closed, that is known
+            raise IndexLostError("deleted while it was written")
 
     async def _noticing(self, answer: Awaitable[Answer]) -> Answer:
         """Remember when the file that is open turns out to be harmed, so that it is opened no more."""

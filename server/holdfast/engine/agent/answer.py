@@ -198,8 +198,8 @@ def answer(
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     if passing is None and asking.asks_back and not asking.wanted.include_outdated:
         hits = _with_replaced(view, hits)
-    telling = (hit for hit in hits if not hit.ranked.weak and tells_of_then(asking, hit.note))
-    elsewhen = found.elsewhen and bool(hits) and next(telling, None) is None
+    telling = bool(hits) and not hits[0].ranked.weak and tells_of_then(asking, hits[0].note)
+    elsewhen = found.elsewhen and bool(hits) and not telling
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed, vacant=lacking)
 
@@ -348,7 +348,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
 def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     """The hits of a list, each with its older version behind it, or with the note that says otherwise since."""
     looked = {hit.note.id: hit.ranked for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
-    found = versions_on(view, looked, asking.vector.key if asking.vector else None)
+    found = versions_on(view, looked, asking.wanted, asking.vector.key if asking.vector else None)
     behind, newer = found.behind, found.newer
     folded = {end for each in behind.values() for end in each}
     return [

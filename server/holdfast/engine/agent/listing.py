@@ -37,7 +37,8 @@ _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
 _OF_ANOTHER = 2  # as `taste_of` has it
-NOT_ON_IT = (0.1, "is not on the list that was asked for")
+_HERE_TERMS = frozenset(query_terms("this project repo repository space codebase workspace projekt projet proyecto"))
+_NOT_ON_IT = (0.1, "is not on the list that was asked for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +103,20 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
 def vacant(view: IndexView, asking: Asking) -> str:
     """What is told of a list that a question asks for of a space, where nothing is on it; else empty."""
     intent = asking.intent
-    if intent is None or intent.kind != "list" or not (intent.place or intent.here):
-        return ""
+    wanted, narrow = asking.wanted, asking.time is not None and not _is_latest(asking)
+    narrow |= bool(wanted.types or wanted.tags or wanted.tiers or wanted.after or wanted.before)
+    if intent is None or intent.kind != "list" or not (intent.place or intent.here) or intent.tags or narrow:
+        return ""  # it is empty for another reason, or so far as is asked
     kinds = ("to-do",) if intent.form == TASK else intent.types
     scopes = _scopes(view, asking, intent) if kinds else None
     return f"No {' or '.join(kinds)} is in {' and '.join(scopes[0])}." if scopes and scopes[0] else ""
 
 
 def off_the_list(ranked: Sequence[Ranked], intent: Intent | None) -> list[Ranked]:
-    """What was found in place of such a list, less relevant where only the space's name is in it."""
-    names = {term for word in (intent.place if intent else ()) for term in query_terms(word)}
-    return [item if {*item.candidate.matched} - names else doubted(item, *NOT_ON_IT) for item in ranked]
+    """What was found in place of such a list, less relevant and last where no other word of the question is in it."""
+    names = {term for word in (intent.place if intent else ()) for term in query_terms(word)} or _HERE_TERMS
+    judged = [item if {*item.candidate.matched} - names else doubted(item, *_NOT_ON_IT) for item in ranked]
+    return sorted(judged, key=lambda item: item.doubt == _NOT_ON_IT[1])
 
 
 def _personal(
@@ -187,27 +191,32 @@ class VersionsOn:
     notes: Mapping[str, IndexedNote]
 
 
-def versions_on(view: IndexView, on_list: Mapping[str, Ranked], key: str | None) -> VersionsOn:
+def versions_on(view: IndexView, on_list: Mapping[str, Ranked], wanted: Filter, key: str | None) -> VersionsOn:
     """Of two versions of one fact on a list the older is behind the newer; a newer one beside the list is told.
 
     More than two that look like versions of one are rather entries of one form ("the queue is written in Rust", "the
-    ledger is written in Rust"): each stands for itself. `key` is of the vector set that notes are compared with.
+    ledger is written in Rust"): each stands for itself. What is beside passes the filter, and has come by now. `key` is
+    of the vector set that notes are compared with.
     """
-    ids = list(on_list)
+    ids, wanted = list(on_list), narrowed(replace(wanted, types=(), tags=()), None, wanted.now)
     links = view.links(ids)
     near = [end for end in close_ones(links, view.readings(ids), ids) if end not in on_list][:MOST_BESIDE]
-    beside = {end: item for end, item in view.notes(near).items() if not item.note.is_outdated}
+    beside = {end: item for end, item in view.notes(near).items() if passes(item, wanted) and not item.note.is_outdated}
     notes = {**view.notes(ids), **beside}
     unlisted = {end: Ranked(bare(item.note), -math.inf, 0.0) for end, item in beside.items()}
-    found = versions_of({**on_list, **unlisted}, compared(view, notes, links, key, {}))
-    few = {new: older for new, older in found.items() if len(older) <= MOST_VERSIONS}
+    matters = compared(view, notes, links, key, {})
     worth = {end: item.relevance for end, item in on_list.items()}
     behind = {  # what answers is behind nothing that does not
         new: older
-        for new, older in few.items()
-        if new in worth and all(worth.get(end, math.inf) <= worth[new] for end in older)
+        for new, older in versions_of(on_list, matters).items()
+        if len(older) <= MOST_VERSIONS and max(worth[end] for end in older) <= worth[new]
     }
-    newer = {end: new for new, older in few.items() if new in beside for end in older if end in worth}
+    shown = on_list.keys() - {end for older in behind.values() for end in older}
+    newer: dict[str, str] = {}
+    for new, older in versions_of({**on_list, **unlisted}, matters).items():
+        left = [end for end in older if end in shown]
+        if new in beside and len(left) <= MOST_VERSIONS:
+            newer |= dict.fromkeys(left, new)
     return VersionsOn(behind, newer, notes)
 
 
