@@ -232,6 +232,31 @@ def test_what_was_read_as_told_anew_is_not_held_for_a_plan_or_another_thing(olde
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("Harbour runs on PostgreSQL 15.", "TODO: vacuum the PostgreSQL of Harbour."),
+        ("TODO: rotate the deploy token of Quayside.", "Upgraded Quayside to Go 1.24 on 30 October."),
+        (
+            "Harbour was upgraded to PostgreSQL 16.",
+            "The PostgreSQL of Harbour crashed on 25 November; a restart helped.",
+        ),
+        (
+            "Tollgate is the auth gateway: Rust, axum, Redis.",
+            "Still to do in Tollgate: write the runbook for the keys.",
+        ),
+    ],
+)
+def test_what_is_to_be_done_and_what_broke_are_no_versions_of_what_holds(older: str, newer: str) -> None:
+    assert likelihood(older, newer, 0.7) == 0.0
+    assert likelihood_together(older, newer, 0.7, ReadTogether(9.0, -9.0)) == 0.0
+
+
+def test_what_broke_and_was_changed_for_it_may_be_a_version() -> None:
+    older, newer = "The cache is Redis 7.", "Redis 7 crashed, so the cache is Valkey 8 now."
+    assert likelihood(older, newer, 0.7) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         ("Budget for the kitchen renovation: 14,000 euros.", "The kitchen renovation came to 17,350 euros in the end."),
         ("Budget for the new shed: 1,200 euros.", "The new shed came to 1,460 euros in the end."),
         ("The train to Basel is scheduled to arrive at 16:47.", "The train to Basel arrived at 18:20."),

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
 from holdfast.model.numbers import PERIOD
 from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded
+from holdfast.model.words import folded, lowered
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -161,6 +161,8 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
+    if _kind(older) != _kind(newer):
+        return 0.0
     one, other = claim(older), claim(newer)
     values = _values(one, other)
     is_of_two = _name_two(one, other) and (values.differ or values.other)
@@ -206,7 +208,7 @@ def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:
 def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     newer = spelled_as(older, newer)
     one, other = statement(older), statement(newer)
-    if _are_no_statements(one, other):
+    if _are_no_statements(one, other) or _kind(older) != _kind(newer):
         return UNLIKELY
     is_apart = (likeness is not None and likeness < FAR) or not _share_a_topic(older, newer)
     if is_apart and likeness is None:
@@ -227,6 +229,28 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
         )
         odds += _TELLING * (claim(newer).changed or other.changed)
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
+
+
+_BROKE = re.compile(
+    r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|stürzte ab|"
+    r"est tombée?|s'est arrêtée?|se cayó|falló|se averió)\b"
+)
+_TO_DO = re.compile(  # by its label; "we have to …" may be a rule that holds
+    r"\W*(?:(?:open |next )?(?:to-?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
+    r"remind(?:er\b| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|(?:encore )?à faire\b|"
+    r"(?:tareas?|pendientes?) ?:|por hacer\b)"
+)
+_HOW_FAR = 120  # characters, in which a text says what it is
+
+
+@lru_cache(4096)
+def _kind(text: str) -> Literal["", "task", "breakdown"]:
+    """What a text is that tells of no lasting fact: something to do, or what broke, and not what changed for it."""
+    plain = lowered(text[:_HOW_FAR])
+    if _TO_DO.match(plain):
+        return "task"
+    broke = _BROKE.search(plain) is not None and not statement(text).changed
+    return "breakdown" if broke else ""
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
