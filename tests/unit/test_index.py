@@ -1069,16 +1069,21 @@ async def test_a_log_that_was_deleted_is_moved_over_nothing_when_its_owner_ends(
     assert not path.exists()
 
 
-async def test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def finish_slowly(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """An index becomes whole as one of many notes does."""
     finish = note_index._finish
 
     def slow(connection: sqlite3.Connection) -> None:
-        time.sleep(0.1)
+        time.sleep(seconds)
         finish(connection)
 
     monkeypatch.setattr(note_index, "_finish", slow)
+
+
+async def test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish_slowly(monkeypatch, 0.1)
     index = NoteIndex(tmp_path / "index.db")
     await index.open()
     async with anyio.create_task_group() as tasks:
@@ -1095,13 +1100,7 @@ async def test_what_is_applied_while_an_index_becomes_whole_is_found_by_its_word
 async def test_an_index_that_becomes_whole_while_it_is_closed_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = note_index._finish
-
-    def slow(connection: sqlite3.Connection) -> None:
-        time.sleep(0.3)
-        finish(connection)
-
-    monkeypatch.setattr(note_index, "_finish", slow)
+    finish_slowly(monkeypatch, 0.3)
     index = NoteIndex(tmp_path / "index.db")
     await index.open()
     with anyio.move_on_after(0.1):
