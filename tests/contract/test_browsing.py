@@ -985,6 +985,7 @@ async def test_of_a_list_with_nothing_on_it_that_is_said_and_nothing_beside_it_i
     answer = await agent.recall(query)
     assert lacking in answer["notices"]
     assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == []
+    assert len({hit.get("space") for hit in answer["results"]}) <= 1
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def answer(
     best = found.best if found.is_inside else in_time(view, asking, found.best)
     fitting = [item for item in best if not asking.open or item.candidate.id != SELF_ID]  # of no time
     lacking = vacant(view, asking) if lists is None and asking.may_list else ""
-    best = _persons_first(view, asking, off_the_list(fitting, asking.intent) if lacking else fitting, passing)
+    best = _persons_first(view, asking, off_the_list(fitting, asking) if lacking else fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
     is_then = asking.question.past and found.is_inside  # what was valid then may have been said long before

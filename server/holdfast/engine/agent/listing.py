@@ -112,11 +112,22 @@ def vacant(view: IndexView, asking: Asking) -> str:
     return f"No {' or '.join(kinds)} is in {' and '.join(scopes[0])}." if scopes and scopes[0] else ""
 
 
-def off_the_list(ranked: Sequence[Ranked], intent: Intent | None) -> list[Ranked]:
-    """What was found in place of such a list, less relevant and last where no other word of the question is in it."""
-    names = {term for word in (intent.place if intent else ()) for term in query_terms(word)} or _HERE_TERMS
-    judged = [item if {*item.candidate.matched} - names else doubted(item, *_NOT_ON_IT) for item in ranked]
-    return sorted(judged, key=lambda item: item.doubt == _NOT_ON_IT[1])
+def off_the_list(ranked: Sequence[Ranked], asking: Asking) -> list[Ranked]:
+    """What was found in place of such a list: first what has a word of the question beside the space's name.
+
+    All else is less relevant. Of other spaces nothing is told but what is strong for such a word.
+    """
+    intent = asking.intent
+    place = intent.place if intent else ()
+    names = {term for word in place for term in query_terms(word)} or _HERE_TERMS
+    here = _spellings(place) if place else [asking.question.space]
+
+    def tells(item: Ranked) -> bool:
+        is_shown = item.candidate.space in here or not item.weak
+        return is_shown and not names.issuperset(item.candidate.matched)
+
+    rest = (item for item in ranked if not tells(item) and item.candidate.space in here)
+    return [*filter(tells, ranked), *(doubted(item, *_NOT_ON_IT) for item in rest)]
 
 
 def _personal(
