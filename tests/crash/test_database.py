@@ -33,6 +33,7 @@ from holdfast.store.rows.texts import record_of
 from network import CuttingProxy, before
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
+from unpacked import unpack
 from worlds import CALLER, ask, found, keep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
@@ -319,7 +320,7 @@ def code_of_schema_1(folder: Path) -> Path:
     packed = subprocess.run([*git, "archive", first, "server"], check=False, capture_output=True)
     if packed.returncode == 0:
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-            archive.extractall(folder, filter="data")
+            unpack(archive, folder)
     if not (folder / schema).is_file():
         pytest.skip(
             "NO HISTORY TO BE HAD: the release before is not tried beside this one; a clone with all commits has it"

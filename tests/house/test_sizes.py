@@ -11,6 +11,8 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init_
 
 LONGEST_MODULE, SHORTEST_MODULE, LONGEST_FUNCTION = 599, 40, 60  # lines
 MOST_MODULES = 179
+# Python before 3.11.5 reads `(a|b)++` wrongly (python/cpython#106052), and `(?>(a|b)+)` as it is meant.
+POSSESSIVE_GROUP = re.compile(r"(?<![\\(])\)(?:[*+?]|\{+[\d,]+\}+)\+")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
 
 # Modules of fewer lines, each with the word of why.
@@ -52,6 +54,17 @@ def test_a_function_has_at_most_60_lines() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    ]
+
+
+def test_no_pattern_is_one_that_the_oldest_python_reads_wrongly() -> None:
+    assert POSSESSIVE_GROUP.search("(?:a|b){{1,2}}+")
+    assert POSSESSIVE_GROUP.search("(?:a|b)*+")
+    assert not [
+        f"{relative(path)} line {number}: {line.strip()}"
+        for path in MODULES
+        for number, line in enumerate(lines_of(path), start=1)
+        if POSSESSIVE_GROUP.search(line)
     ]
 
 

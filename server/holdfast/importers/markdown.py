@@ -65,7 +65,7 @@ _WIKI = re.compile(r"\[\[([^\[\]|#^\n]+)(?:[#^|][^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"\]\(<?([^()<>\s]++)>?(?:\s++\"[^\"]*+\")?\)")
 _FRAGMENT = f"{SUFFIX}#"
 _RULE = re.compile(  # a line of dashes below which no key and no other such line stands, comments aside
-    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:#[^\n]*\n)*+(?![\w\"'{?][^\n]*:|---|[\[{])"
+    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?>(?:#[^\n]*\n)*)(?![\w\"'{?][^\n]*:|---|[\[{])"
 )
 _CREATED = ("created", "date", "date created", "created_at")
 _UPDATED = ("updated", "modified", "date modified", "last_modified")

@@ -94,7 +94,7 @@ FORMATS: Final = (
     _row("github", "GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", _run(_WORD, 30)),
     _row("gitlab", "GitLab token",
          "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt- glsat-",
-         rf"{_run(_URL, 20)}(?:\.[A-Za-z0-9_-]++)*+"),
+         rf"{_run(_URL, 20)}(?>(?:\.[A-Za-z0-9_-]++)*)"),
     _row("gitlab-runner", "GitLab token", "GR1348941", _run(_URL, 20)),
     _row("bitbucket", "Bitbucket token", "ATBB ATCTT3", _run(_URL + "=", 24), RANDOM),
     _row("atlassian", "Atlassian token", "ATATT3 ATSTT3", _run(_URL + "=", 40)),

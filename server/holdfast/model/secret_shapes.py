@@ -26,7 +26,7 @@ def words_of(listed: str) -> frozenset[str]:
 MASK: Final = re.compile(r"x{4}|X{4}|\*{3}|\.{3}|…|•|\[redacted: ")
 _REFERENCE: Final = re.compile(
     r"\$[{(]|\$\w+$|%\w+%|\{[{\w]|<|!\w+$|[(\[]"  # ${VAR} $VAR %VAR% {{ var }} {var} <token> !vault (none)
-    r"|%\w+\(|[A-Za-z_]\w{0,40}+(?:\.\w{1,40}+){1,6}+\("  # %env(VAR)%, base64.b64decode(...)
+    r"|%\w+\(|[A-Za-z_]\w{0,40}+(?>(?:\.\w{1,40}+){1,6})\("  # %env(VAR)%, base64.b64decode(...)
     r"|\$\w+(?:\[|->)|\w{0,20}[)\]}][=;,)]"  # $_POST["password"]; what is left of `{token: a}=b`
     r"|\d{4}-\d\d-\d\d"
     r"|&?[A-Za-z_.]++(?:\d{1,5}[A-Za-z_.]*+)?[\[(]"  # os.environ[...], getenv(...), ENC[...]
@@ -164,8 +164,8 @@ def _is_drawn_value(value: str) -> bool:
 
 _AUTH: Final = (
     rf"(?i:(?:proxy-)?authorization){QUOTE}[ \t]{{0,8}}+[:=]{QUOTE}[ \t]{{0,8}}+{QUOTE}"
-    r"(?:(?i:bearer|basic|token|bot|apikey|api-key|key|geniekey|ssws|digest|negotiate|zoho-oauthtoken|splunk|vault)"
-    r"[ \t]{1,8}+(?i:token=)?\"?)?+"
+    r"(?>(?:(?i:bearer|basic|token|bot|apikey|api-key|key|geniekey|ssws|digest|negotiate|zoho-oauthtoken|splunk|vault)"
+    r"[ \t]{1,8}+(?i:token=)?\"?)?)"
 )
 _USERS: Final = r"[A-Za-z0-9._%+@-]{1,64}"
 
@@ -287,7 +287,7 @@ SHAPES: Final = (
         ("@",),
         re.compile(
             r"(?<![\w/@.:-])[A-Za-z][\w.-]{0,31}+:(?P<secret>[^\s:@/'\"`<>]{5,64}+)"
-            r"@(?:[A-Za-z][\w-]{0,62}+(?:\.[\w-]{1,63}+){1,6}+|(?:\d{1,3}\.){3}\d{1,3}|localhost)(?![\w@])"
+            r"@(?:[A-Za-z][\w-]{0,62}+(?>(?:\.[\w-]{1,63}+){1,6})|(?:\d{1,3}\.){3}\d{1,3}|localhost)(?![\w@])"
         ),
         is_password,
     ),
@@ -400,7 +400,7 @@ def _arguments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 # --- PuTTY's key files ----------------------------------------------------------------------------
 
 _PUTTY: Final = re.compile(
-    r"Private-Lines: \d{1,5}+(?:\s|\\[nr])++(?P<secret>(?:[A-Za-z0-9+/=]{4,}+(?:\s|\\[nr])*+)++"
+    r"Private-Lines: \d{1,5}+(?>(?:\s|\\[nr])+)(?P<secret>(?>(?:[A-Za-z0-9+/=]{4,}+(?>(?:\s|\\[nr])*))+)"
     r"(?:Private-(?:MAC|Hash): [0-9a-f]++)?)"
 )
 

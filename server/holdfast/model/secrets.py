@@ -120,14 +120,14 @@ _OF: Final = (
     r"|por|pour|sur|voor|van|dla|do|för|til|для|от|к|на|the|our|my|your)"
 )
 _ASIDE: Final = r"(?:[^\n.:=!?;,\"`'(]|\.(?=\w))"
-_BRACKETED: Final = r"(?:\s\([^()\n]{1,40}\)|\s\"[^\"\n]{1,40}\")?+"
+_BRACKETED: Final = r"(?>(?:\s\([^()\n]{1,40}\)|\s\"[^\"\n]{1,40}\")?)"
 _SAYS: Final = (
     r"(?:[ \t]{0,2}(?P<sign>:=|=>|->|→|[:=：])[*]{0,2}[ \t]{0,4}"
     r"|\s{1,2}(?P<verb>is|was|are|equals|remains|ist|war|lautet|lautete|heißt|heisst|est|était|es|era|è|é|jest|je|är|er"
     r"|это|теперь|—|–|→|là|adalah|to|has been set to|was set to|is set to|changed to)\s?:?\s{1,2}"
-    r"(?:(?:now|currently|still|just|simply|probably|actually|always|set to|literally|jetzt|aktuell|nun|derzeit|also"
+    r"(?>(?:(?:now|currently|still|just|simply|probably|actually|always|set to|literally|jetzt|aktuell|nun|derzeit|also"
     r"|maintenant|actuellement|ahora|actualmente|теперь|сейчас|called|as follows"
-    r"|the string|the following)[:,]?\s{1,2})?+)"
+    r"|the string|the following)[:,]?\s{1,2})?))"
 )  # fmt: skip
 _VERBS: Final = (
     re.compile(_BRACKETED + _SAYS),
@@ -167,11 +167,11 @@ _CLOSERS: Final = {**dict(zip("\"'`", "\"'`", strict=True)), **_CLOSING}
 _QUOTED: Final = {opening: re.compile(rf"[^{closing}\n]++") for opening, closing in _CLOSERS.items()}
 # A comma, semicolon or ampersand ends a value only where something else begins.
 _BARE: Final = re.compile(
-    r"""(?:[^\s"'`,;&<>|\\\[]|\[(?!redacted: )|[,;&](?=[^\s"'`,;&<>|\\])(?![\w.-]{1,32}+[=:]))++"""
+    r"""(?>(?:[^\s"'`,;&<>|\\\[]|\[(?!redacted: )|[,;&](?=[^\s"'`,;&<>|\\])(?![\w.-]{1,32}+[=:]))+)"""
 )
-_SPOKEN: Final = re.compile(r"""(?:[^\s"'`<>|\\\[。，、；！？」』”»]|\[(?!redacted: )|'(?=\w))++""")
+_SPOKEN: Final = re.compile(r"""(?>(?:[^\s"'`<>|\\\[。，、；！？」』”»]|\[(?!redacted: )|'(?=\w))+)""")
 _ASCII: Final = re.compile(r"[!-~]++")
-_SEED: Final = re.compile(r"(?:[a-z]{3,8}[ ,]{1,2}){11,23}+[a-z]{3,8}")
+_SEED: Final = re.compile(r"(?>(?:[a-z]{3,8}[ ,]{1,2}){11,23})[a-z]{3,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,8 +520,8 @@ def _is_drawn(body: str, row: Format) -> bool:
 _KEY_MARK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # What follows the first line of a block that was cut off: headers and base64, newlines perhaps escaped.
 _KEY_BODY: Final = re.compile(
-    r"(?:\s|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\n\\]*+"
-    r"|[A-Za-z0-9+/]{16,}+=*+|[A-Za-z0-9+/]++={1,2})*+"
+    r"(?>(?:\s|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\n\\]*+"
+    r"|[A-Za-z0-9+/]{16,}+=*+|[A-Za-z0-9+/]++={1,2})*)"
 )
 
 
