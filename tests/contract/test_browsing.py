@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engine.agent import listing
 from served import ERAS, Agent, Answer, Clock, serving
 
 pytestmark = pytest.mark.anyio
@@ -955,6 +956,68 @@ async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent,
     answer = await agent.recall(query)
     assert answer.found == ids[::-1]
     assert answer.text.startswith("9 to-dos in harbour")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Harbour: we still have to scrape the hull.",
+        "Harbour: reminder to scrape the hull",
+        "À faire avant Noël : caréner la barque",
+        "Wei still owes us the signed berth contract.",
+        "Someone needs to scrape the hull before March.",
+        "We haven't renewed the mooring yet.",
+        "The diver still has to come back.",
+        "Ingrid has to send the berth invoice by Friday.",
+        "Next step: scrape the hull.",
+        "Follow up with Nils about the berth.",
+        "Not done yet: the survey of the hull.",
+        "The survey of the hull is still missing.",
+        "The user needs to renew the radio licence.",
+        "The hull still needs painting.",
+        "Die Kaution steht noch aus.",
+        "Der Rumpf muss noch gestrichen werden.",
+        "Die Rechnung des Tauchers ist noch nicht bezahlt.",
+        "Le plongeur doit encore passer.",
+        "El buzo todavía tiene que firmar.",
+        "Falta comprar las defensas.",
+    ],
+)
+async def test_what_is_to_do_may_be_behind_a_name_or_be_somebody_elses(agent: Agent, content: str) -> None:
+    ids = await told(agent, content)
+    await told(agent, *NOTHING_TO_DO)
+    answer = await agent.recall("what have I still to do?")
+    assert answer.found == ids
+    assert answer.text.startswith("1 to-do in harbour")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The pool is still open in October.",
+        "House rules: we have to be quiet after 22:00.",
+        "The winch still has a fault with long ropes.",
+        "Ben still lives in Leeds.",
+        "Ingrid has to approve every trip.",
+        "We haven't had an accident yet this year.",
+        "The survey is still missing-page tolerant.",
+        "Falta de agua en julio: la bomba se paró.",
+    ],
+)
+async def test_what_lasts_or_comes_round_is_nothing_to_do(agent: Agent, content: str) -> None:
+    ids = await told(agent, "TODO: grease the winch.")
+    await told(agent, content)
+    assert (await agent.recall("what have I still to do?")).found == ids
+
+
+async def test_what_is_to_do_elsewhere_does_not_push_a_project_off_its_list(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MOST_DUE", 3)
+    ids = await told(agent, "TODO: grease the winch.")
+    for number in range(4):
+        await agent.remember(f"TODO: prune row {number} of the vines.", space="vineyard")
+    assert (await agent.recall("what's still to do in harbour?")).found == ids
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,15 @@ def personal(connection: sqlite3.Connection, now: str, most: int) -> list[str]:
     return [note_id for (note_id,) in rows]
 
 
-def beginning(connection: sqlite3.Connection, form: Form, now: str, most: int) -> list[str]:
-    """Ids of current notes that may be of a form by how they begin, what happened last first."""
+def beginning(connection: sqlite3.Connection, form: Form, spaces: Sequence[str], now: str, most: int) -> list[str]:
+    """Ids of current notes of these spaces, or of all, that may be of a form by how they begin, the latest first."""
     first, within = openings(form)
     asked = " OR ".join((*(f'^"{phrase}"' for phrase in first), *(f'"{phrase}"' for phrase in within)))
     rows = connection.execute(
         f"SELECT id FROM notes WHERE rowid IN (SELECT rowid FROM texts WHERE texts MATCH :asked) AND {CURRENT} "  # noqa: S608 - own clause
+        "AND (:spaces = '[]' OR space IN (SELECT value FROM json_each(:spaces))) "
         "ORDER BY happened DESC, id DESC LIMIT :most",
-        {"now": now, "most": most, "asked": f"{{title body}} : ({asked})"},
+        {"now": now, "most": most, "spaces": json.dumps(spaces), "asked": f"{{title body}} : ({asked})"},
     )
     return [note_id for (note_id,) in rows]
 

@@ -125,13 +125,7 @@ MINE = _pattern(
     r"as minhas|minhas|"
     r"meus|mijn) (?:own |personal |general |usual |eigenen? |propres )?"
 )
-OWN = _pattern(
-    r"preferences?|conventions?|habits?|likes|dislikes|tastes?|favou?rites?|guidelines?|interests|hobbies|"
-    r"\w*(?:vorlieben|präferenzen|gewohnheiten|konventionen|richtlinien|interessen)|"
-    r"préférences?|habitudes|goûts|"
-    r"preferencias?|convenciones|hábitos|costumbres|gustos|intereses|"
-    r"preferenze|convenzioni|abitudini|gusti|preferências|convenções|gostos|voorkeuren|conventies|gewoontes?"
-)
+OWN = _pattern(_any("owned"))
 OF_TASTE = _pattern(
     r"preferences?|likes|dislikes|tastes?|favou?rites?|\w*(?:vorlieben|präferenzen)|préférences?|goûts|preferencias?|"
     r"gustos|preferenze|gusti|preferências|gostos|voorkeuren"
@@ -147,25 +141,10 @@ _OF_ANOTHER = re.compile(
     r"(?!(?:The )?[Uu]ser|Really |Usually |Also |Always |Ich |We |Yo )(?:[Mm]y [a-z]+|[Oo]ur [a-z]+|[A-Z]\w+)"
     rf"(?: and \w+)? (?:{_LIKES}|préfère|déteste)\b"
 )
-ALSO_OWN = _pattern(
-    r"styles?|rules?|standards?|settings|setup|environment|workflows?|practices|instructions|opinions|values|skills|"
-    r"tools?|tooling|stack|editor|shell|name|role|job|title|profession|employer|company|background|timezone|time zone|"
-    r"language|languages|profile|identity|birthday|location|pronouns|"
-    r"\w*(?:stil|regeln|einstellungen|arbeitsweise)|rolle|beruf|zeitzone|sprache|nom|rôle|métier|règles|profil|langue|"
-    r"fuseau|estilo|reglas|nombre|rol|trabajo|perfil|idioma|horaria|stile|regole|nome|ruolo|regras|stijl|naam"
-)
+ALSO_OWN = _pattern(_any("owned_at_work"))
 # Of which a person has one: what else is known of them answers no question about it.
-ONE_OF = _pattern(
-    r"name|role|job|title|profession|employer|company|timezone|time zone|birthday|location|pronouns|shell|editor|"
-    r"rolle|beruf|zeitzone|nom|rôle|métier|fuseau|nombre|rol|trabajo|horaria|nome|ruolo|naam"
-)
-OF_WORK = _pattern(
-    r"coding|code|codes|programming|development|dev|work|working|writing|personal|own|general|formatting|"
-    r"naming|testing|"
-    r"tests?|reviews?|commits?|git|communication|editors?|editing|design|language|documentation|docs|logging|"
-    r"favou?rite|preferred|usual|default|full|first|last|job|time|python|rust|go|java|javascript|typescript|sql|"
-    r"lieblings\w*|bevorzugte[nrs]?|preferid[oa]|favorit[oa]|préférée?|zona"
-)
+ONE_OF = _pattern(_any("one_of"))
+OF_WORK = _pattern(_any("of_work"))
 OF_WHAT = _pattern(
     r"|(?:for|of|in|on|at|when|about|regarding|für|bei|beim|zu|de|d|en|pour|sobre|para|del|di|per|"
     r"voor)(?: [\w+#.'-]+){1,4}"
@@ -524,6 +503,8 @@ def _asks_to_know(text: str) -> bool:
 
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
+_NAMED_FIRST = re.compile(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
+_STILL = re.compile(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
 _LABEL, _LONGEST_BEGINNING = re.compile(r"\W*TO-?DO\b"), 400  # characters
 
@@ -537,8 +518,17 @@ def openings(form: Form) -> tuple[list[str], list[str]]:
 def has_form(form: Form, text: str) -> bool:
     """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
     plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
-    is_duty = form == TASK and _BEGINS["duty"].match(plain) is not None and _HABIT.match(plain) is None
-    return is_duty or _BEGINS[form].match(plain) is not None or (form == TASK and _LABEL.match(text) is not None)
+    if form != TASK:
+        return _BEGINS[form].match(plain) is not None
+    named = _NAMED_FIRST.match(plain)
+    said = [plain, plain[named.end() :]] if named else [plain]
+    return _LABEL.match(text) is not None or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])
+
+
+def _is_duty(plain: str, said: str) -> bool:
+    """Behind the name of a project only what is still to do: "House: we have to be quiet at night" is a rule."""
+    is_open = said == plain or _STILL.search(said) is not None
+    return is_open and _BEGINS["duty"].match(said) is not None and _HABIT.match(said) is None
 
 
 def is_to_do(text: str, tags: Sequence[str]) -> bool:

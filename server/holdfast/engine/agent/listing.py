@@ -386,7 +386,7 @@ def _said(view: IndexView, wanted: Filter, when: TimeWindow, *, coming: bool) ->
 
 def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
     """The notes of a form that the filter lets through, but those of which the type says that they are of another."""
-    notes = view.notes(view.beginning(form, wanted.now, MOST_DUE))
+    notes = view.notes(view.beginning(form, wanted.spaces, wanted.now, MOST_DUE))
     return {
         end: item.note
         for end, item in notes.items()
@@ -397,7 +397,7 @@ def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
 def _to_do(view: IndexView, wanted: Filter, offset: int) -> Listed | None:
     """What is something to do by its form or its tags, and is not done; the newest first."""
     tagged = view.by_time(replace(wanted, tags=tuple(TASK_TAGS)), MOST_DUE).ids if not wanted.tags else ()
-    notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.now, MOST_DUE), *tagged)))
+    notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.spaces, wanted.now, MOST_DUE), *tagged)))
     known = {end: item.note for end, item in notes.items() if passes(item, wanted)}
     plain = {end: note for end, note in known.items() if note.type in _PLAIN_TYPES or end in tagged}
     ids = [end for end, note in plain.items() if is_to_do(note.content, note.tags)]
