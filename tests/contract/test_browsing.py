@@ -1010,6 +1010,33 @@ async def test_what_lasts_or_comes_round_is_nothing_to_do(agent: Agent, content:
     assert (await agent.recall("what have I still to do?")).found == ids
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "open todos in harbour and vineyard",
+        "what's still to do in harbour and the vineyard project?",
+        "was ist in harbour und vineyard noch zu tun?",
+        "tareas pendientes en harbour y vineyard",
+    ],
+)
+async def test_a_list_can_be_asked_of_two_projects(agent: Agent, query: str) -> None:
+    ids = await told(agent, "TODO: grease the winch.")
+    ids.append(str((await agent.remember("TODO: prune the vines.", space="vineyard"))["id"]))
+    await agent.remember("TODO: sweep the chimney.", space="lodge")
+    answer = await agent.recall(query)
+    assert answer.found == ids[::-1]
+    assert answer.text.startswith("2 to-dos in harbour and vineyard, newest first")
+
+
+async def test_a_list_of_two_projects_that_is_empty_names_both(agent: Agent) -> None:
+    await told(agent, "TODO: grease the winch.")
+    await agent.remember("Mira keeps the vineyard's certificates.", space="vineyard")
+    assert (
+        "No decision is in harbour and vineyard."
+        in (await agent.recall("decisions in harbour and vineyard"))["notices"]
+    )
+
+
 async def test_what_is_to_do_elsewhere_does_not_push_a_project_off_its_list(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,6 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 ANY, DUE = "any", "due"
 TASK: Final = "todo"
-
 NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
 LATEST = _words("latest")
@@ -213,11 +212,11 @@ _TAGGED = re.compile(
 class Intent:
     """What is asked for.
 
-    `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, of the current
-    one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for. With `timely` it takes a
-    window of time, or a space, to make it such a question. `due` are things that are still to come, `over` such as have
-    happened; `form` is one that notes have in place of a type; `agenda` is whatever is to come then, or else what is
-    from then; with `planned` nothing is that was only noted then.
+    `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, and the one that
+    `another` does, of the current one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for.
+    With `timely` it takes a window of time, or a space, to make it such a question. `due` are things that are still to
+    come, `over` such as have happened; `form` is one that notes have in place of a type; `agenda` is whatever is to
+    come then, or else what is from then; with `planned` nothing is that was only noted then.
     `self`: what is known of the user, `topic` says of what in particular, with `single` that there is one of it, and
     `trait` which, where it is one that is told in known words; with `liking` it asks what they like or want, in words
     that a note may have too, with `tastes` for their preferences.
@@ -228,6 +227,7 @@ class Intent:
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     place: tuple[str, ...] = ()
+    another: str = ""
     here: bool = False
     everywhere: bool = False
     at_most: int | None = None
@@ -367,6 +367,15 @@ def _person(line: str) -> Intent | None:
 
 
 def _list(line: str) -> Intent | None:
+    """The list that a line asks for, also of two spaces: "decisions in harbour and vineyard" is asked of the first."""
+    if two := _OF_TWO.search(line):
+        one = _list_of_one(f"{line[: two.end(1)]}{line[two.end() :]}")
+        if one and one.place[-1:] == (two[1],):
+            return replace(one, another=two[2])
+    return _list_of_one(line)
+
+
+def _list_of_one(line: str) -> Intent | None:
     if COMING.fullmatch(re.sub(r"[^\w'\s-]", " ", line).strip()):
         return WHAT_COMES
     if is_about_a_thing(line):
@@ -388,6 +397,7 @@ _STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens
 )
 _TO_DO_THERE = re.compile(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
 _IN_A_SPACE = re.compile(r" (?:in|for|on|im|fur|dans|pour|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
+_OF_TWO = re.compile(r"(?<=\s)([\w.-]*\w) (?:and|or|und|oder|et|ou|y|o)(?: in)?(?: the)? ([\w.-]*\w)(?: projects?)?")
 _DECIDED = re.compile(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
     r"vereinbar|einigt|convenu|choisi|acord|elegi)"

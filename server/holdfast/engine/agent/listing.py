@@ -118,9 +118,11 @@ def off_the_list(ranked: Sequence[Ranked], asking: Asking) -> list[Ranked]:
     All else is less relevant. Of other spaces nothing is told but what is strong for such a word.
     """
     intent = asking.intent
-    place = intent.place if intent else ()
+    place = (*intent.place, intent.another) if intent else ()
     names = {term for word in place for term in query_terms(word)} or _HERE_TERMS
-    here = _spellings(place) if place else [asking.question.space]
+    here = (
+        [name for each in _spellings(intent) for name in each] if intent and intent.place else [asking.question.space]
+    )
 
     def tells(item: Ranked) -> bool:
         is_shown = item.candidate.space in here or not item.weak
@@ -471,20 +473,21 @@ def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, 
         return [given]
     if intent.place:
         known = set(given or view.spaces())
-        meant = [name for name in _spellings(intent.place) if name in known]
-        return [(meant[0],)] if meant else None
+        meant = [next((name for name in each if name in known), None) for each in _spellings(intent)]
+        return None if None in meant else [tuple(filter(None, meant))]
     space = asking.question.space
     if space is None or intent.everywhere:
         return [()]
     return [(space,)] if intent.here else [(space, GLOBAL_SPACE), ()]
 
 
-def _spellings(words: Sequence[str]) -> list[str]:
-    """How a space may be written that these words name."""
+def _spellings(intent: Intent) -> list[list[str]]:
+    """How each space may be written that the words of an intent name."""
+    places = [intent.place, (intent.another,)] if intent.another else [intent.place]
     try:
-        return [space_name(sign.join(words)) for sign in ("-", "_", ".", "")]
+        return [[space_name(sign.join(words)) for sign in ("-", "_", ".", "")] for words in places]
     except ValueError:
-        return []
+        return [[]]
 
 
 def _listing(total: int, offset: int, wanted: Filter, order: str, when: TimeWindow | None) -> Listing:
