@@ -89,10 +89,7 @@ EVERYWHERE = _pattern(
     r" los| mes| mis)? (?:projects?|spaces?|repos?|repositories|projekten?|projets?|proyectos?|espaces|espacios)\b|"
     r"\b(?:everywhere|anywhere|überall|partout|en todas partes)\b"
 )
-LATELY = _pattern(
-    r"(?:of )?late(?:ly)?|(?:most )?recently|neulich|kürzlich|vor kurzem|in letzter zeit|récemment|dernièrement|"
-    r"recientemente|últimamente|recentemente|onlangs"
-)
+LATELY = _pattern(_any("lately"))
 
 # --- the user -------------------------------------------------------------------------------------
 
@@ -103,21 +100,7 @@ ABOUT_ME = _pattern(
     rf"\b(?:know|remember|kennst du|connais|conoces|erinnerst du dich an) (?:me|mich|moi)(?= |$)|"
     r"\b(?:me connais|te souviens de moi|me conoces|te acuerdas de mí)(?=-| |$)"
 )
-WHO_AM_I = tuple(
-    _pattern(text)
-    for text in (
-        r"^(?:\w+ ){0,3}who (?:am i|i am)(?: again)?$",
-        r"^who is (?:the |this |my )?(?:user|human|owner)$",
-        r"^(?:\w+ ){0,3}wer (?:bin ich|ich bin)$",
-        r"^(?:\w+ ){0,3}qui (?:suis[- ]je|je suis)$",
-        r"^(?:\w+ ){0,3}quién soy(?: yo)?$",
-        r"^chi sono(?: io)?$|^quem (?:sou eu|eu sou)$|^wie ben ik$|^кто я$|^kim jestem$",
-        r"^(?:my|user|the user's) (?:user )?profile$",
-        r"^(?:我是[谁誰]|你(?:知道|记得|了解)(?:关于)?我(?:的)?(?:什么|多少|哪些)?|关于我|我的(?:偏好|喜好|习惯)(?:是什么|有哪些)?)$",
-        r"^(?:私は誰(?:ですか)?|私について.*|私の好みは?.*|나는 누구.*|저는 누구.*|(?:나|저)에 대해.*)$",
-        r"^что ты (?:знаешь|помнишь) обо мне$|^(?:каковы )?мои предпочтения$",  # noqa: RUF001 - Russian
-    )
-)
+WHO_AM_I = _pattern(_any("who_am_i"))
 I_PREFER = _pattern(_any("i_prefer"))
 MINE = _pattern(
     r"(?:^| )(?:my|the user's|users?'s?|the user|user|meine?[rnms]?|mon|ma|mes|mi|mis|mio|mia|mie|miei|"
@@ -280,7 +263,7 @@ def is_recency(words: str) -> bool:
 def _about_self(line: str) -> Intent | None:
     plain = re.sub(r"[^\w'\s-]", " ", line)
     plain = " ".join(plain.split())
-    if any(pattern.search(plain) for pattern in WHO_AM_I):
+    if WHO_AM_I.fullmatch(plain):
         return Intent("self")
     if (found := ABOUT_ME.search(plain)) and _asks_to_know(plain[: found.start()] + plain[found.end() :]):
         return Intent("self")
