@@ -938,6 +938,8 @@ NOTHING_TO_DO = (
         "was ist in harbour noch zu tun?",
         "tareas pendientes",
         "which tasks are still open in harbour?",
+        "what is still to do at harbour?",
+        "how many open to-dos are there?",
         "was muss ich noch erledigen?",
         "meine offenen Aufgaben",
         "que me reste-t-il à faire ?",
@@ -981,6 +983,7 @@ async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent,
         "Le plongeur doit encore passer.",
         "El buzo todavía tiene que firmar.",
         "Falta comprar las defensas.",
+        "Open: calibrate the thermometer.",
     ],
 )
 async def test_what_is_to_do_may_be_behind_a_name_or_be_somebody_elses(agent: Agent, content: str) -> None:
@@ -1214,3 +1217,185 @@ async def test_what_was_noted_at_a_time_is_of_all_types_in_every_language(agent:
         stored.append((await agent.remember(text, type=kind))["id"])
     agent.clock.set(datetime(2026, 11, 6, 12, tzinfo=UTC))
     assert (await agent.recall(question)).found == stored[2::-1]
+
+
+# --- what broke -----------------------------------------------------------------------------------
+
+BROKE = (
+    "The walk-in at Marigold failed overnight; 400 euros of dairy thrown away.",
+    "The build was red for six hours because a plugin removed a header.",
+    "The licence server was down this morning, nobody could open Maya.",
+    "Turbo pump on the electron microscope seized.",
+    "Der Aufzug ist ausgefallen.",
+    "La caldera se averió el lunes.",
+    "La chaudière est tombée en panne.",
+    "Postgres ran out of disk.",
+    "Deploy 41 failed because of a missing migration.",
+)
+NOTHING_BROKE = (
+    "Theo lost his first tooth.",
+    "Crash reports go to Sentry.",
+    "Retry failed jobs three times.",
+    "If the build failed, restart the agent.",
+    "When Redis crashed, restart it.",
+    "Failed deploys are rolled back automatically.",
+    "The red build light stands in the kitchen.",
+    "We never leave the pager offline.",
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what broke?",
+        "what went wrong?",
+        "list all incidents",
+        "incidents in harbour",
+        "which outages did we have?",
+        "how many incidents were there?",
+        "what broke last week?",
+        "Was ging letzte Woche kaputt?",
+        "qu'est-ce qui est tombé en panne ?",
+        "qué falló la semana pasada",
+    ],
+)
+async def test_what_broke_is_known_by_what_the_notes_say_newest_first(agent: Agent, query: str) -> None:
+    agent.clock.forward(days=-8)
+    ids = await told(agent, *BROKE)
+    await told(agent, *NOTHING_BROKE)
+    agent.clock.forward(days=8)
+    answer = await agent.recall(query)
+    assert answer.found == ids[::-1]
+    assert answer.text.startswith("9 incidents")
+
+
+async def test_what_broke_at_another_time_is_not_on_the_list(agent: Agent) -> None:
+    agent.clock.forward(days=-40)
+    await told(agent, BROKE[0])
+    agent.clock.forward(days=34)
+    ids = await told(agent, BROKE[2])
+    agent.clock.forward(days=6)
+    assert (await agent.recall("what broke last week?")).found == ids
+
+
+@pytest.mark.parametrize("query", ["incidents about Redis", "who handles incidents?", "what failed in the pump test?"])
+async def test_a_question_about_certain_incidents_is_no_list_of_all(agent: Agent, query: str) -> None:
+    await told(agent, *BROKE)
+    assert "incidents" not in (await agent.recall(query)).text.split("\n")[0]
+
+
+# --- what is due, at no time in particular --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "deadlines",
+        "upcoming deadlines",
+        "what are the next deadlines?",
+        "what deadlines do I have?",
+        "deadlines in harbour",
+        "nächste Fristen",
+        "prochaines échéances",
+        "próximos plazos",
+    ],
+)
+async def test_deadlines_without_a_time_are_all_that_texts_name_from_today_on(agent: Agent, query: str) -> None:
+    late, soon = await told(
+        agent, "The berth tender has to be handed in by 4 December, noon.", "Annual report: draft due 9 November."
+    )
+    weekday = (await told(agent, "The survey must be sent by Friday."))[0]
+    await told(agent, "The old tender was due on 3 October.", "Paper bins are emptied every second week.")
+    assert (await agent.recall(query)).found == [weekday, soon, late]
+
+
+async def test_that_nothing_is_due_is_said(agent: Agent) -> None:
+    await told(agent, "Annual report: draft due 9 November.", "The old tender was due on 3 October.")
+    answer = await agent.recall("anything due today?")
+    assert 'Nothing is due "today".' in answer["notices"]
+    assert all(hit["weak"] for hit in answer["results"])
+
+
+@pytest.mark.parametrize("query", ["what ends in June 2027?", "what expires in June 2027?", "was endet im Juni 2027?"])
+async def test_what_ends_at_a_time_is_what_texts_name_it_for(agent: Agent, query: str) -> None:
+    ids = await told(agent, "The lease of the dome runs until 30 June 2027.")
+    await told(agent, "The insurance of the dome is paid in July.", "The crew sleeps on board.")
+    assert (await agent.recall(query)).found == ids
+
+
+async def test_where_something_was_is_searched_for_and_no_list_of_the_time(agent: Agent) -> None:
+    agent.clock.forward(days=-20)
+    ids = await told(agent, "In October we were in Dresden for a weekend.")
+    await told(agent, "Dinner is at 18:30.", "Bought a new bike for Mia.")
+    agent.clock.forward(days=20)
+    answer = await agent.recall("Where did we go in October?")
+    assert answer.found[0] == ids[0]
+    assert "3 notes of October" not in answer.text
+
+
+# --- without a project, and how many --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["latest notes", "what did we do this week?"])
+async def test_who_asks_from_no_project_asks_of_all(tmp_path: Path, query: str) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], clock=Clock(ASKED), space="global") as agent:
+        ids = await told(agent, "We painted the shed.")
+        ids.append(str((await agent.remember("We pruned the vines.", space="vineyard"))["id"]))
+        ids.append(str((await agent.remember("We swept the hall."))["id"]))
+        answer = await agent.recall(query)
+        assert answer.found == ids[::-1]
+        assert "global and global" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("how many decisions are there in tollgate?", "17 decisions in tollgate"),
+        ("how many decisions did we make in October?", "decisions of October 2026"),
+        ("wie viele Entscheidungen gibt es in tollgate?", "17 decisions in tollgate"),
+    ],
+)
+async def test_how_many_there_are_is_told_by_the_list(agent: Agent, query: str, said: str) -> None:
+    await seventeen(agent)
+    assert said in (await agent.recall(query)).text.split("\n")[0]
+
+
+# --- what was to be done, and was -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "done"),
+    [
+        ("TODO: order new menus for Anchor.", "Done: the new menus for Anchor are ordered."),
+        ("TODO: grease the winch.", "We greased the winch on Sunday."),
+        ("Reminder: pay the electricity bill", "Electricity bill paid."),
+        ("To do: rotate the signing keys of Quayside", "Rotated the Quayside signing keys today."),
+        ("TODO: buy a tent", "Bought the tent at Decathlon."),
+    ],
+)
+async def test_a_to_do_that_a_later_note_says_is_done_says_so(agent: Agent, task: str, done: str) -> None:
+    (old,) = await told(agent, task)
+    agent.clock.forward(days=2)
+    stored = await agent.remember(done)
+    assert any(old in notice and "Replaces" in notice for notice in stored["notices"])
+    answer = await agent.recall("to-dos")
+    assert answer.found == [old]
+    assert f"newer: {stored['id']} says otherwise" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("task", "newer"),
+    [
+        ("TODO: rotate the signing keys", "The signing keys are not rotated yet."),
+        ("TODO: rotate the signing keys", "Rotating the signing keys takes an hour."),
+        ("TODO: order menus for Anchor", "We ordered menus for Kestrel."),
+        ("TODO: rotate the signing keys", "The rotation of the signing keys is planned for Monday."),
+        ("TODO: write tests for the parser", "The parser failed on nested quotes."),
+        ("TODO: paint the shed", "The shed is painted red each spring."),
+    ],
+)
+async def test_a_to_do_is_not_done_by_what_only_speaks_of_it(agent: Agent, task: str, newer: str) -> None:
+    (old,) = await told(agent, task)
+    agent.clock.forward(days=2)
+    assert not any(old in notice for notice in (await agent.remember(newer))["notices"])
+    assert "otherwise" not in (await agent.recall("to-dos")).text

@@ -367,3 +367,28 @@ async def test_what_is_asked_of_somebody_else_is_searched_for(agent: Agent, quer
     answer = await agent.recall(query)
     assert answer.found[0] == told["sister" in query]["id"]
     assert "about the user" not in answer.text
+
+
+@pytest.mark.parametrize("query", ["my preferences", "what are my preferences?", "mes préférences", "meine Vorlieben"])
+async def test_all_preferences_come_newest_first_in_any_language(agent: Agent, query: str) -> None:
+    said = ("Prefers tables over prose.", "Use metric units.", "Dark mode everywhere.", "I like window seats.")
+    ids = []
+    for content in said:
+        ids.append(str((await agent.remember(content, type="preference"))["id"]))
+        agent.clock.forward(days=3)
+    assert (await agent.recall(query)).found == ids[::-1]
+
+
+async def test_what_the_user_wants_by_their_own_name_is_a_preference_of_theirs(agent: Agent) -> None:
+    await agent.remember("The user is Ines Halvorsen, a consultant.", about_self=True)
+    own = str((await agent.remember("Ines wants answers short.", type="preference"))["id"])
+    other = str((await agent.remember("Ada wants long answers.", type="preference"))["id"])
+    found = (await agent.recall("what are my preferences?")).found
+    assert found[0] == own
+    assert found[-1] == other
+
+
+@pytest.mark.parametrize("query", ["what should you know about me?", "what do you need to know about me?"])
+async def test_what_one_should_know_of_the_user_is_what_is_known(agent: Agent, query: str) -> None:
+    own = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
+    assert (await agent.recall(query)).found == [own]

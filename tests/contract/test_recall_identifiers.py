@@ -326,3 +326,42 @@ async def test_a_short_hash_finds_the_long_one_and_a_long_one_the_short_where_on
         assert await first(memory, "4be0c1d7a9f2e83b5c6d") == (short, True)
         assert (await ask(memory, "9f3c2ab")).notices == ('Read as: "9f3c2ab7e41d".',)
         assert (await ask(memory, "77aa88b")).hits == ()
+
+
+@pytest.mark.parametrize("opening", ["Anna opened", "Docker opened", "Nobody opened", "Standup notes: somebody opened"])
+@pytest.mark.parametrize("query", ["Gromithal", "what about Gromithal?", "tell me about Gromithal"])
+async def test_a_name_in_a_long_note_finds_it_whoever_the_note_begins_with(
+    tmp_path: Path, opening: str, query: str
+) -> None:
+    begun = f"{opening} the meeting at nine. "
+    async with living(tmp_path, encoder=WordBag()) as memory:
+        long = await kept(memory, f"{begun}{FILLER * 4}The new gauge is called Gromithal by the crew. {FILLER * 3}")
+        for other in (*OTHERS, "Anna keeps the keys.", "Docker runs on the old laptop.", "The gauge shows the tide."):
+            await kept(memory, other)
+        found = await ask(memory, query)
+        assert (found.hits[0].note.id, found.hits[0].ranked.weak) == (long, False)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "query"),
+    [
+        (
+            "Склад в деревне Зубрилово закрыт до весны.",
+            "Склад в деревне Ждановка открыт до весны.",
+            "Зубрилово",
+        ),
+        (
+            "発電機ヌ-7741は故障中です。",
+            "発電機ヌ-8802は正常です。",
+            "ヌ-7741",
+        ),
+    ],
+)
+async def test_what_has_the_name_that_is_asked_for_stands_behind_nothing_that_has_it_not(
+    tmp_path: Path, older: str, newer: str, query: str
+) -> None:
+    async with living(tmp_path) as memory:
+        old = (await keep(memory, older, event_time="2026-01-05")).note.id
+        await keep(memory, newer, event_time="2026-02-05")
+        found = await ask(memory, query)
+        assert (found.hits[0].note.id, found.hits[0].ranked.weak) == (old, False)

@@ -743,3 +743,15 @@ async def test_whatever_the_room_the_old_note_that_alone_says_it_is_named(agent:
     first, second = await replaced(agent, ROUTE, ROUTE_NOW)
     texts = [(await agent.recall("Where does route 7 end?", budget=most)).text for most in range(80, 320, 8)]
     assert [text for text in texts if first not in text or second not in text] == []
+
+
+async def test_of_two_versions_what_names_the_time_that_is_asked_about_comes_first(agent: Agent) -> None:
+    agent.clock.forward(days=-200)
+    await agent.remember("The mirror was washed in April 2024.")
+    agent.clock.forward(days=100)
+    asked = (await agent.remember("The mirror was washed in March 2026."))["id"]
+    agent.clock.forward(days=100)
+    answer = await agent.recall("was the mirror washed in March 2026?")
+    assert answer.found[0] == asked
+    assert len(set(answer.found)) == len(answer.found)
+    assert not any("from other times" in notice for notice in answer["notices"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +58,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 ANY, DUE = "any", "due"
 TASK: Final = "todo"
+INCIDENT: Final = "incident"
 NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
 LATEST = _words("latest")
@@ -72,23 +73,14 @@ OVER = _words("over")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
 COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
-TO_DO = _pattern(_any("to_do"))
+TO_DO, BROKE = _pattern(_any("to_do")), _pattern(_any("broke"))
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
 _TO_DO_LIST = re.compile(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
 DECIDE = _words("decide")
 ABOUT = _words("about")
 FILLING = _by_language("filling")
-HERE = _pattern(
-    r"\b(?:(?:in|for|of|on|from|within|im|für|von|dans|pour|en|de|para|del) )?(?:this|the current|diesem|dieses|diesen|"
-    r"ce|cet|este|esta|questo|dit) (?:project|repo(?:sitory)?|space|codebase|workspace|projekt|repository|raum|projet|"
-    r"dépôt|espace|proyecto|repositorio|espacio|progetto|projeto)\b|(?<= )here(?=\W*$)"
-)
-EVERYWHERE = _pattern(
-    r"\b(?:in|across|over|from|of|for|aus|von|dans|en|de) (?:all|any|every|allen|tous|"
-    r"todos)(?: of)?(?: the| my| our| les|"
-    r" los| mes| mis)? (?:projects?|spaces?|repos?|repositories|projekten?|projets?|proyectos?|espaces|espacios)\b|"
-    r"\b(?:everywhere|anywhere|überall|partout|en todas partes)\b"
-)
+HERE = _pattern(_any("here"))
+EVERYWHERE = _pattern(_any("everywhere"))
 LATELY = _pattern(_any("lately"))
 
 # --- the user -------------------------------------------------------------------------------------
@@ -155,7 +147,10 @@ _BY_THE_WAY = _pattern(
     r"(?: (?:again|now|currently|actually|exactly|eigentlich|jetzt|gerade|noch ?mal|genau|déjà|maintenant|ahora))+$"
 )
 _SENTENCE = re.compile(r"[.;!?]\s+|\n")
-_IS_NAMED = re.compile(r"\b(?:[Uu]ser is|I am|I'm|Ich bin|Je suis|Soy) [A-Z][\w'-]+ [A-Z][\w'-]+")
+_IS_NAMED = re.compile(
+    r"\b(?:[Uu]ser(?:'s name)? is|[Mm]y name is|I am|I'm|Ich (?:bin|heiße)|Je (?:suis|m'appelle)|Soy|Me llamo) "
+    r"([A-Z][\w'-]+)(?P<family> [A-Z][\w'-]+)?"
+)
 _OF_A_RELATIVE = _pattern(r"\W*(?:my|the user's|user's|our|mein\w*|unser\w*|mon|ma|mes|notre|mi|mis|nuestr\w+) \w+")
 
 # --- persons --------------------------------------------------------------------------------------
@@ -177,7 +172,7 @@ ASKED_FOR = _words("asked_for")
 
 
 Kind = Literal["list", "self", "person"]
-Form = Literal["todo", "wish", "decision"]
+Form = Literal["todo", "incident", "wish", "decision"]
 
 _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
 _MOST_NAMES = 4
@@ -322,7 +317,7 @@ def tells_trait(trait: str, text: str, *, is_marked: bool) -> bool:
         return True
     if not is_marked:
         return False
-    is_named = trait == "name" and _IS_NAMED.search(text) is not None
+    is_named = trait == "name" and any(each["family"] for each in _IS_NAMED.finditer(text))
     return is_named or any(_SAID[trait].search(each) and not _OF_A_RELATIVE.match(each) for each in sentences)
 
 
@@ -331,9 +326,17 @@ def begins_with_a_relative(text: str) -> bool:
     return _OF_A_RELATIVE.match(folded(text)) is not None
 
 
-def taste_of(text: str, *, is_preference: bool) -> int:
-    """Where a note stands among what the user prefers: first what is a preference, last what another one prefers."""
-    if _OF_ANOTHER.match(text):
+def names_told(text: str) -> set[str]:
+    """First names of the user that a text tells: "The user is Ines Halvorsen", "My name is Ines"."""
+    return {each[1] for each in _IS_NAMED.finditer(text)}
+
+
+def taste_of(text: str, *, is_preference: bool, names: Collection[str] = ()) -> int:
+    """Where a note stands among what the user prefers: first what is a preference, last what another one prefers.
+
+    `names` are those of the user: "Ines wants answers short".
+    """
+    if _OF_ANOTHER.match(text) and text.split(maxsplit=1)[0] not in names:
         return 2
     return 0 if is_preference or _TASTE.search(folded(text)) or has_form("wish", text) else 1
 
@@ -363,15 +366,22 @@ def _list_of_one(line: str) -> Intent | None:
         return WHAT_COMES
     if is_about_a_thing(line):
         return None
-    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", line))
+    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", _HOW_MANY_NOTES.sub("which", line)))
     plain = _TO_DO_THERE.sub(r"\1\3\2", " ".join(re.sub(r"[^\w'-]", " ", rest).split()))
-    there = _IN_A_SPACE.search(plain)
-    if TO_DO.fullmatch(plain[: there.start()] if there else plain):
-        return replace(intent, form=TASK, timely=True, place=tuple(there["place"].split()) if there else ())
+    there = None if _form_asked_for(plain) else _IN_A_SPACE.search(plain)
+    form = _form_asked_for(plain[: there.start()] if there else plain)
+    if form:
+        return replace(intent, form=form, timely=True, place=tuple(there["place"].split()) if there else ())
     if (tagged := _TAGGED.search(rest)) is not None:
         intent = replace(intent, tags=(tagged["tag"],))
         rest = f"{rest[: tagged.start()]} {rest[tagged.end() :]}"
     return _listed(intent, [word for raw in _WORD.findall(rest) for word in raw.split("'") if word])
+
+
+def _form_asked_for(plain: str) -> Form | Literal[""]:
+    if TO_DO.fullmatch(plain):
+        return TASK
+    return INCIDENT if BROKE.fullmatch(plain) else ""
 
 
 _STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens at seven
@@ -379,7 +389,8 @@ _STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens
     r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
 _TO_DO_THERE = re.compile(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
-_IN_A_SPACE = re.compile(r" (?:in|for|on|im|fur|dans|pour|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
+_IN_A_SPACE = re.compile(r" (?:in|for|on|at|im|fur|zu|dans|pour|chez|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
+_HOW_MANY_NOTES = re.compile(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b")
 _OF_TWO = re.compile(r"(?<=\s)([\w.-]*\w) (?:and|or|und|oder|et|ou|y|o)(?: in)?(?: the)? ([\w.-]*\w)(?: projects?)?")
 _DECIDED = re.compile(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
@@ -441,21 +452,24 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     place = [word for word in words if not _is_usual(word, usual)]
     if place and (intent.here or not _names_a_place(words, place)):
         return None
-    kinds = [kind for kind in nouns if kind not in (ANY, DUE, TASK)]
+    kinds = [kind for kind in nouns if kind not in (ANY, DUE, TASK, INCIDENT)]
     is_todo = TASK in nouns and not kinds and there.isdisjoint(_SHOW_ALL)  # "muestra todos" asks for everything
+    form: Form | Literal[""] = TASK if is_todo else INCIDENT if INCIDENT in nouns and not kinds else ""
     types = tuple(dict.fromkeys(kind for kind in kinds if kind != "project" or not _is_of_a_place(words, place)))
     somewhere = bool(place) or intent.here
-    sure = bool(types or intent.tags or due or is_todo) and (wanted or somewhere or bool(there & ASKING))
+    sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
     sure |= is_todo and not OF_TASKS.isdisjoint(there)
-    sure |= bool(types or is_todo) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
+    sure |= bool(types or form) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
     over = not due and bool(there & OVER)
+    if not sure and not there.isdisjoint(ASKING_ONE):  # "where did we go?"
+        return None
     if is_todo and (over or due or not sure):  # "which tasks did we finish?" names what it asks for
         return None
-    intent = replace(intent, form=TASK if is_todo else "")
+    intent = replace(intent, form=form)
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
 
 
@@ -496,6 +510,7 @@ def _asks_to_know(text: str) -> bool:
 
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
+_LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
 _NAMED_FIRST = re.compile(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = re.compile(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
@@ -512,7 +527,7 @@ def has_form(form: Form, text: str) -> bool:
     """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
     plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
     if form != TASK:
-        return _BEGINS[form].match(plain) is not None
+        return _BEGINS[form].match(plain) is not None and not (form == INCIDENT and _LASTING.match(plain))
     named = _NAMED_FIRST.match(plain)
     said = [plain, plain[named.end() :]] if named else [plain]
     return _LABEL.match(text) is not None or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, NUMBERED, NUMERALS, ORDINALS
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, query_terms
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, query_terms
 
 CHANGE_WORDS = frozenset(
     """
@@ -530,3 +530,32 @@ def without_reasons(text: str) -> str:
         return found[0] if is_told else ""
 
     return _REASON.sub(kept, text)
+
+
+# --- what was to be done --------------------------------------------------------------------------
+
+_HAS_HAPPENED = re.compile(
+    r"\b(?:done|bought|brought|paid|sent|got|made|sold|told|met|wrote|written|built|taken|took|put|gave|given|swept|"
+    r"held|(?!need|us|nam|bas|block|delay|postpon|fail|tri|start|mov|schedul|plann|requir|suppos|(?:red|bed|shed)\b)"
+    r"[a-z]{2,}ed|erledigt|fertig|(?:auf|ab|an|ein|aus|weg)?ge[a-z]{3,}(?:t|en)|[a-z]{2,}iert|fait|a ete|ont ete|hecho|"
+    r"[a-z]{2,}ado)\b"
+)
+_NOT_YET = re.compile(
+    r"\b(?:not|never|yet|still|must|should|will|would|to be|needs?|have to|has to|half|part(?:ly|ially)?|each|every|"
+    r"always|usually|nicht|noch|muss|immer|jede\w|pas|encore|doit|chaque|no|todavia|aun|debe|cada)\b|n't\b"
+)
+_PAST = {  # of verbs whose stems differ
+    "buy": "bought", "bring": "brought", "pay": "paid", "send": "sent", "get": "got", "make": "made", "sell": "sold",
+    "tell": "told", "meet": "met", "write": "wrote", "build": "built", "take": "took", "give": "gave", "hold": "held",
+}  # fmt: skip
+_HOW_FAR, _MOSTLY = 120, 0.6  # characters, in which a text says what it is; of the words of what was to do
+
+
+def tells_it_is_done(task: str, newer: str) -> bool:
+    """Whether a text tells that a task, which is told without its label, was done."""
+    plain = lowered(newer[:_HOW_FAR])
+    if not _HAS_HAPPENED.search(plain) or _NOT_YET.search(plain):
+        return False
+    wanted, stems = {word.stem for word in statement(task).words}, statement(newer).stems
+    told = {word for word in wanted if word in stems or _PAST.get(word) in stems}
+    return len(told) > 1 and len(told) >= _MOSTLY * len(wanted)

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
 from holdfast.model.numbers import PERIOD
-from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem
+from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
 from holdfast.model.values import spelled_as
 from holdfast.model.words import folded, lowered
 
@@ -162,7 +162,7 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
     if _kind(older) != _kind(newer):
-        return 0.0
+        return _DONE if is_done(older, newer) else 0.0
     one, other = claim(older), claim(newer)
     values = _values(one, other)
     is_of_two = _name_two(one, other) and (values.differ or values.other)
@@ -209,7 +209,7 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     newer = spelled_as(older, newer)
     one, other = statement(older), statement(newer)
     if _are_no_statements(one, other) or _kind(older) != _kind(newer):
-        return UNLIKELY
+        return Judged(_DONE, _SURELY_AHEAD) if is_done(older, newer) else UNLIKELY
     is_apart = (likeness is not None and likeness < FAR) or not _share_a_topic(older, newer)
     if is_apart and likeness is None:
         return UNLIKELY
@@ -232,14 +232,15 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
 
 
 _BROKE = re.compile(
-    r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|stürzte ab|"
-    r"est tombée?|s'est arrêtée?|se cayó|falló|se averió)\b"
+    r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|sturzte ab|"
+    r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
 )
-_TO_DO = re.compile(  # by its label; "we have to …" may be a rule that holds
-    r"\W*(?:(?:open |next )?(?:to-?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
-    r"remind(?:er\b| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|(?:encore )?à faire\b|"
-    r"(?:tareas?|pendientes?) ?:|por hacer\b)"
+_TO_DO = re.compile(  # by its label; "we have to \u2026" may be a rule that holds
+    r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
+    r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
+    r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"
 )
+_DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
 _HOW_FAR = 120  # characters, in which a text says what it is
 
 
@@ -251,6 +252,12 @@ def _kind(text: str) -> Literal["", "task", "breakdown"]:
         return "task"
     broke = _BROKE.search(plain) is not None and not statement(text).changed
     return "breakdown" if broke else ""
+
+
+def is_done(older: str, newer: str) -> bool:
+    """Whether the older text says by its label that something is to do, and the newer one that this was done."""
+    label = _TO_DO.match(lowered(older[:_HOW_FAR]))
+    return label is not None and not _kind(newer) and tells_it_is_done(older[label.end() :], newer)
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:

@@ -279,8 +279,13 @@ def floored(relevance: float) -> float:
     return math.floor(100 * relevance) / 100
 
 
+_ASKS_WHERE = re.compile(r"\W*(?:and )?(?:where|wo|wohin|où|ad?ónde|dónde)\b", re.IGNORECASE)
+
+
 def asks_openly(text: str) -> bool:
-    """Whether a question, its words of time left out, names nothing that a note could be about."""
+    """Whether a question, its words of time left out, names nothing that a note could be about, nor a place."""
+    if _ASKS_WHERE.match(text):
+        return False
     return open_in(languages_of(text)).issuperset(query_terms(text)) and not is_about_a_thing(folded(text))
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.doubting import of_another_place, with_doubts, worth_reading
+from holdfast.engine.agent.doubting import names_in, of_another_place, with_doubts, worth_reading
 from holdfast.engine.agent.listing import (
     Listed,
     Listing,
+    by_fit,
     listed,
     off_the_list,
     singled,
-    tastes_first,
     vacant,
     versions_on,
 )
@@ -316,7 +316,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
         if asking.intent is None or not asking.intent.liking:
             there = set(ids)
             found = {end: item for end, item in strong.items() if end not in there}
-        everything = _in_order(view, (*ids, *found), asking, ranked)
+        everything = by_fit(view, (*ids, *found), asking, ranked)
         if asking.intent is not None and asking.intent.single:
             one = singled(view, asking.intent, everything, found, strong.keys())
             found = {end: item for end, item in found.items() if end not in one.strangers}
@@ -349,31 +349,16 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     """The hits of a list, each with its older version behind it, or with the note that says otherwise since."""
     looked = {hit.note.id: hit.ranked for hit in hits[:LOOKED_OF_A_LIST] if not hit.note.is_outdated}
     found = versions_on(view, looked, asking.wanted, asking.vector.key if asking.vector else None)
-    behind, newer = found.behind, found.newer
-    folded = {end for each in behind.values() for end in each}
+    folded = {end for each in found.behind.values() for end in each}
     return [
         replace(
             hit,
-            earlier=earlier_of(hit.note, behind.get(end, ()), found.notes, ()),
-            ranked=hit.ranked._replace(doubt=f"newer: {newer[end]} says otherwise") if end in newer else hit.ranked,
+            earlier=earlier_of(hit.note, found.behind.get(end, ()), found.notes, ()),
+            ranked=hit.ranked._replace(doubt=found.doubts[end]) if end in found.doubts else hit.ranked,
         )
         for hit in hits
         if (end := hit.note.id) not in folded
     ]
-
-
-def _in_order(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Sequence[Ranked]) -> tuple[str, ...]:
-    """A list by how well its notes fit what is asked of the user, so far as that says something; else as it was."""
-    if (intent := asking.intent) is None or not (intent.topic or intent.liking):
-        return tuple(ids)
-    fitting = ranked if intent.topic else [item for item in ranked if not item.weak]
-    places = {item.candidate.id: place for place, item in enumerate(fitting)}
-    ordered = sorted(ids, key=lambda end: places.get(end, len(places)))
-    if intent.tastes:
-        fits = {item.candidate.id for item in ranked if not item.weak and (intent.liking or " " in intent.topic)}
-        tastes = tastes_first({end: item.note for end, item in view.notes(ids).items()}, asking.question.space)
-        ordered.sort(key=lambda end: (end not in fits, tastes.get(end, len(ids))))
-    return tuple(ordered)
 
 
 def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
@@ -413,10 +398,11 @@ def _hits(
     strong = [notes[end].note for item in best if not item.weak and (end := item.candidate.id) in notes]
     if not asking.question.past and not is_of_several(asking, strong):
         folding = folding and not asking.wanted.include_outdated
-        naming, lacking = identifiers_of(asking.text), lacking_of(asking, notes)
-        led = current_first(best, looked, matters, naming, lacking, folding=folding)
+        naming, names = identifiers_of(asking.text), names_in(asking.question)
+        led = current_first(best, looked, matters, naming, names, lacking_of(asking, notes), folding=folding)
     else:
-        led = valid_then(best, looked, matters, _era(asking))
+        telling = (end for end, item in notes.items() if tells_of_then(asking, item.note))
+        led = valid_then(best, looked, matters, _era(asking, frozenset(telling)))
     shown = ((each, notes[each.item.candidate.id].note) for each in led if each.item.candidate.id in notes)
     hits = [
         Hit(note, each.item, earlier_of(note, (*each.behind, *each.item.untold), notes, wholes), each.later_since)
@@ -425,14 +411,14 @@ def _hits(
     return hits, matters
 
 
-def _era(asking: Asking) -> Era:
+def _era(asking: Asking, telling: frozenset[str]) -> Era:
     """The time in the past that the question means."""
     window, before = asking.window, asking.question.before
     after_it = window is not None and window.event is not None and window.before is not None
     turn = query_terms(asking.time.event) if asking.time and asking.time.event else ()
     nth = 1 if asking.time is not None and asking.time.first else asking.nth
     event, comes_again = window.event if window and after_it else None, asking.time is not None and asking.time.coming
-    return Era(before, nth, event, frozenset(turn), unsure=bool(comes_again))
+    return Era(before, nth, event, frozenset(turn), bool(comes_again), telling)
 
 
 def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list[Ranked]:

@@ -120,9 +120,9 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     """Those of the notes that are about another than the question names, if some note has that name.
 
     What a note is about is the name that it begins with (`holdfast.model.claims.Claim.named`), or which of its like
-    ("the orders database"), where a strong one is about the one that is asked for. A question names what it writes as a
-    name; else, unless it asks who, what a note is so named by, in any spelling. Of a question who else does something
-    the answer is another name.
+    ("the orders database"), where a strong one is about the one that is asked for; a long one speaks of many. A
+    question names what it writes as a name; else, unless it asks who, what a note is so named by, in any spelling. Of a
+    question who else does something the answer is another name.
     """
     plain = folded(question.text)
     if _ASKS_FOR_OTHERS.search(plain):
@@ -137,11 +137,14 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     strong = [claims[end] for item in ranked if not item.weak and (end := item.candidate.id) in claims]
     like = {said.which for said in strong if said.which and said.which[0] in asked}
 
+    told = {item.candidate.id: _stems(" ".join(item.candidate.matched)) for item in ranked}
+
     def is_another(end: str, said: Claim) -> bool:
-        if named and about.get(end, "") not in {"", *asked} and named.isdisjoint(said.stems):
+        stems = said.stems | told.get(end, frozenset())
+        if named and about.get(end, "") not in {"", *asked} and named.isdisjoint(stems):
             return True
         which, thing = said.which or ("", "")
-        return which not in asked and any(thing == its and mine not in said.stems for mine, its in like)
+        return which not in asked and any(thing == its and mine not in stems for mine, its in like)
 
     return frozenset(end for end, said in claims.items() if not notes[end].session and is_another(end, said))
 
@@ -154,13 +157,28 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(stem, query_terms(text)))
 
 
+def names_in(question: Question) -> frozenset[str]:
+    """The words of a question that name one thing: written as names, strange to English, or all that is asked."""
+    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
+    if len(terms := query_terms(question.text)) == 1:
+        return frozenset(terms)
+    is_english = not shows_another_language(inside)
+    names = (
+        [] if _writes_nouns_so(inside) else [term for name in written_as_names(inside) for term in query_terms(name)]
+    )
+    return frozenset(names) | (question.extraordinary if is_english else frozenset())
+
+
+def _writes_nouns_so(text: str) -> bool:
+    return not GERMAN.isdisjoint(map(folded, _WORDS.findall(text)))
+
+
 def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]:
     """The stems of what a question writes as names, of those that a note has; none where nouns are written so too."""
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    words = _WORDS.findall(inside)
-    if not GERMAN.isdisjoint(map(folded, words)):
+    if _writes_nouns_so(inside):
         return frozenset()
-    written = {folded(word) for word in words if word[0].isupper() and not word.isupper()} - TIMES
+    written = {folded(word) for word in _WORDS.findall(inside) if word[0].isupper() and not word.isupper()} - TIMES
     names = {term for name in written for term in query_terms(name)}
     known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
     return frozenset(map(stem, known))

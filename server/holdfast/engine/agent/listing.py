@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Literal
 
 from holdfast.engine.agent.matters import bare, close_ones, compared, versions_of
@@ -13,6 +14,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.intent import (
     HAPPENS,
+    INCIDENT,
     TASK,
     TASK_TAGS,
     Form,
@@ -21,6 +23,7 @@ from holdfast.model.intent import (
     has_form,
     is_recency,
     is_to_do,
+    names_told,
     speaks_of_the_user,
     taste_of,
     tells_trait,
@@ -28,14 +31,16 @@ from holdfast.model.intent import (
 from holdfast.model.note import GLOBAL_SPACE, Note, space_name
 from holdfast.model.ranking import Filter, Ranked, doubted
 from holdfast.model.when.questions import days_asked, tells_when, words_of_days
-from holdfast.model.when.spans import named
+from holdfast.model.when.spans import Span, named
 from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
+_AHEAD = (6, 99)  # days, see `_ahead`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
+_KINDS = {TASK: "to-do", INCIDENT: "incident"}  # what notes of a form are called that only their form tells
 _OF_ANOTHER = 2  # as `taste_of` has it
 _HERE_TERMS = frozenset(query_terms("this project repo repository space codebase workspace projekt projet proyecto"))
 _NOT_ON_IT = (0.1, "is not on the list that was asked for")
@@ -103,11 +108,13 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
 def vacant(view: IndexView, asking: Asking) -> str:
     """What is told of a list that a question asks for of a space, where nothing is on it; else empty."""
     intent = asking.intent
+    if intent is not None and intent.due and asking.time is not None and asking.window is not None:
+        return f'Nothing is due "{asking.time.words}".'
     wanted, narrow = asking.wanted, asking.time is not None and not _is_latest(asking)
     narrow |= bool(wanted.types or wanted.tags or wanted.tiers or wanted.after or wanted.before)
     if intent is None or intent.kind != "list" or not (intent.place or intent.here) or intent.tags or narrow:
         return ""  # it is empty for another reason, or so far as is asked
-    kinds = ("to-do",) if intent.form == TASK else intent.types
+    kinds = (_KINDS[intent.form],) if intent.form in _KINDS else intent.types
     scopes = _scopes(view, asking, intent) if kinds else None
     return f"No {' or '.join(kinds)} is in {' and '.join(scopes[0])}." if scopes and scopes[0] else ""
 
@@ -115,9 +122,11 @@ def vacant(view: IndexView, asking: Asking) -> str:
 def off_the_list(ranked: Sequence[Ranked], asking: Asking) -> list[Ranked]:
     """What was found in place of such a list: first what has a word of the question beside the space's name.
 
-    All else is less relevant. Of other spaces nothing is told but what is strong for such a word.
+    All else is less relevant. Of other spaces nothing is told but what is strong for such a word. "Due" tells nothing.
     """
     intent = asking.intent
+    if intent and intent.due:
+        return [doubted(item, *_NOT_ON_IT) for item in ranked]
     place = (*intent.place, intent.another) if intent else ()
     names = {term for word in place for term in query_terms(word)} or _HERE_TERMS
     here = (
@@ -194,13 +203,13 @@ def singled(
 
 @dataclass(frozen=True, slots=True)
 class VersionsOn:
-    """Of the notes on a list those that stand behind another, by the newer one; and what says otherwise, by the older.
+    """Of the notes on a list those that stand behind another, by the newer one; and that a newer one says otherwise.
 
     `notes` are those that were compared.
     """
 
     behind: dict[str, list[str]]
-    newer: dict[str, str]
+    doubts: dict[str, str]
     notes: Mapping[str, IndexedNote]
 
 
@@ -225,12 +234,12 @@ def versions_on(view: IndexView, on_list: Mapping[str, Ranked], wanted: Filter, 
         if len(older) <= MOST_VERSIONS and max(worth[end] for end in older) <= worth[new]
     }
     shown = on_list.keys() - {end for older in behind.values() for end in older}
-    newer: dict[str, str] = {}
+    doubts: dict[str, str] = {}
     for new, older in versions_of({**on_list, **unlisted}, matters).items():
         left = [end for end in older if end in shown]
         if new in beside and len(left) <= MOST_VERSIONS:
-            newer |= dict.fromkeys(left, new)
-    return VersionsOn(behind, newer, notes)
+            doubts |= dict.fromkeys(left, f"newer: {new} says otherwise")
+    return VersionsOn(behind, doubts, notes)
 
 
 def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:
@@ -252,12 +261,31 @@ def _place_among_own(note: Note) -> int:
     return ("person", "fact").index(note.type) if note.about_self and note.type in ("person", "fact") else 2
 
 
-def tastes_first(notes: Mapping[str, Note], space: str | None) -> dict[str, int]:
+def by_fit(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Sequence[Ranked]) -> tuple[str, ...]:
+    """A list about the user by how well its notes fit what is asked, so far as that says something; else as it was."""
+    intent, strong = asking.intent, [item for item in ranked if not item.weak]
+    if intent is None or not (intent.topic or intent.liking):
+        return tuple(ids)
+    of_all = intent.tastes and " " not in intent.topic  # as by "my preferences", of which that word tells nothing
+    fitting = strong if not intent.topic else [] if of_all else ranked
+    places = {item.candidate.id: place for place, item in enumerate(fitting)}
+    ordered = sorted(ids, key=lambda end: places.get(end, len(places)))
+    if intent.tastes:
+        fits = {item.candidate.id for item in (strong if intent.liking or not of_all else ())}
+        tastes = _tastes_first({end: item.note for end, item in view.notes(ids).items()}, asking.question.space)
+        ordered.sort(key=lambda end: (end not in fits, tastes.get(end, len(ids))))
+    return tuple(ordered)
+
+
+def _tastes_first(notes: Mapping[str, Note], space: str | None) -> dict[str, int]:
     """Places among the user's preferences: their own, those of this space, then what else is about them.
 
     A preference of another space stands before that only where none is marked as the user's own.
     """
-    tastes = {end: taste_of(note.content, is_preference=note.type == "preference") for end, note in notes.items()}
+    names = {name for note in notes.values() for name in names_told(note.content)}
+    tastes = {
+        end: taste_of(note.content, is_preference=note.type == "preference", names=names) for end, note in notes.items()
+    }
     own = {end for end, note in notes.items() if note.about_self and (note.type == "preference" or tastes[end] == 0)}
 
     def place(end: str) -> int:
@@ -339,12 +367,16 @@ def _list_in(
     if intent.form == TASK:
         return _to_do(view, wanted, offset)
     timed = narrowed(wanted, when.after, when.before) if when else wanted
+    if intent.form == INCIDENT:
+        broke = _of_form(view, timed, INCIDENT)
+        return _of_its_form(broke, INCIDENT, _listing(0, offset, wanted, "newest", when))
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
         timed = replace(timed, dated="happened")
     by_days = timed.dated != "noted" and (coming or not intent.types)
-    said, capped = _said(view, wanted, when, coming=intent.due) if when and by_days else ({}, False)
+    times = [when] if when else _ahead(today) if intent.due else []
+    said, capped = _said(view, wanted, times, coming=intent.due) if by_days else ({}, False)
     if intent.form and not intent.due:
         said = {end: note.happened for end, note in _of_form(view, replace(timed, types=()), intent.form).items()}
     if not intent.due and not intent.planned:
@@ -363,27 +395,37 @@ def _list_in(
     return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
 
 
-def _said(view: IndexView, wanted: Filter, when: TimeWindow, *, coming: bool) -> tuple[dict[str, str], bool]:
-    """Notes whose text names a day of this time, whenever they were told, each with the first day that it names.
+def _ahead(today: str) -> list[TimeWindow]:
+    """What is looked for of what is to come, where no time is named: the next days by their weekdays, then months."""
+    first = date.fromisoformat(today)
+    return [TimeWindow(None, None, "", days=Span(first, first + timedelta(days=each))) for each in _AHEAD]
+
+
+def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, coming: bool) -> tuple[dict[str, str], bool]:
+    """Notes whose text names a day of these times, whenever they were told, each with the first day that it names.
 
     With `coming` none whose days are over; where only what has happened is asked for, none whose days are to come.
     With it whether so many have its words that not all were looked at.
     """
-    days = days_asked(when.days, when.words, openly=True)
-    if days is None:
-        return {}, False
-    found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
-    notes = view.notes(item.id for item in found)
-    said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
-    firsts = {
-        end: str(each.days.first)
-        for end, each in said.items()
-        if each is not None
-        and each.says == "then"
-        and not (coming and str(each.days.last or "~") < wanted.now[:10])
-        and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
-    }
-    return firsts, len(found) >= MOST_SAYING
+    firsts: dict[str, str] = {}
+    capped = False
+    for when in times:
+        days = days_asked(when.days, when.words, openly=True)
+        if days is None:
+            continue
+        found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
+        notes = view.notes(item.id for item in found)
+        said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
+        firsts |= {
+            end: str(each.days.first)
+            for end, each in said.items()
+            if each is not None
+            and each.says == "then"
+            and not (coming and str(each.days.last or "~") < wanted.now[:10])
+            and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
+        }
+        capped |= len(found) >= MOST_SAYING
+    return firsts, capped
 
 
 def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
@@ -402,9 +444,13 @@ def _to_do(view: IndexView, wanted: Filter, offset: int) -> Listed | None:
     notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.spaces, wanted.now, MOST_DUE), *tagged)))
     known = {end: item.note for end, item in notes.items() if passes(item, wanted)}
     plain = {end: note for end, note in known.items() if note.type in _PLAIN_TYPES or end in tagged}
-    ids = [end for end, note in plain.items() if is_to_do(note.content, note.tags)]
-    ids.sort(key=lambda end: (plain[end].happened, end), reverse=True)
-    listing = replace(_listing(len(ids), offset, wanted, "newest", None), one="to-do", many="to-dos")
+    to_do = {end: note for end, note in plain.items() if is_to_do(note.content, note.tags)}
+    return _of_its_form(to_do, TASK, _listing(0, offset, wanted, "newest", None))
+
+
+def _of_its_form(notes: Mapping[str, Note], form: Form, listing: Listing) -> Listed | None:
+    ids = sorted(notes, key=lambda end: (notes[end].happened, end), reverse=True)
+    listing = replace(listing, total=len(ids), one=_KINDS[form], many=f"{_KINDS[form]}s")
     return Listed(tuple(ids), listing, whole=True) if ids else None
 
 
@@ -476,9 +522,11 @@ def _scopes(view: IndexView, asking: Asking, intent: Intent) -> list[tuple[str, 
         meant = [next((name for name in each if name in known), None) for each in _spellings(intent)]
         return None if None in meant else [tuple(filter(None, meant))]
     space = asking.question.space
-    if space is None or intent.everywhere:
+    if intent.here and space is not None:
+        return [(space,)]
+    if space in (None, GLOBAL_SPACE) or intent.everywhere:  # who is in no project asks of all
         return [()]
-    return [(space,)] if intent.here else [(space, GLOBAL_SPACE), ()]
+    return [(space, GLOBAL_SPACE), ()]
 
 
 def _spellings(intent: Intent) -> list[list[str]]:

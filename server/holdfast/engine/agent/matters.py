@@ -255,6 +255,7 @@ def current_first(
     looked: Mapping[str, Ranked],
     matters: Matters,
     naming: Collection[str],
+    names: Collection[str],
     lacking: Callable[[str], bool],
     *,
     folding: bool,
@@ -266,12 +267,13 @@ def current_first(
         looked: those that were compared, of which some may be shown only where they are the newest.
         matters: which of them are about one matter.
         naming: identifiers in the question: who holds one gives way to none that does not.
-        lacking: which of them do not say what is asked for: who does gives way to them only where it is nearly sure.
+        names: other words in it that name one thing: who holds one gives way to others only where it is nearly sure.
+        lacking: which of them do not say what is asked for: who does gives way to them as seldom.
         folding: whether what gives way is no longer a hit of its own.
     """
     order = dict.fromkeys([*(item.candidate.id for item in shown), *looked])
     places = {end: place for place, end in enumerate(order)}
-    heads, leads = _heads(looked, matters, frozenset(naming), places, lacking)
+    heads, leads = _heads(looked, matters, frozenset(naming), frozenset(names), places, lacking)
     placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
@@ -301,7 +303,7 @@ class Era:
     `before` is its end; None where the question does not say when: then it means what was replaced last, or with `nth`
     what was so at the very first (1), or as the second. `event` is the id of a note: what that tells came only
     afterwards. `turn` are words for a change: what was so before the note that has one of them is meant. With `unsure`
-    nothing but its month or day, which comes again, says that the past is meant.
+    nothing but its month or day, which comes again, says that the past is meant. `telling` notes name that very time.
     """
 
     before: str | None
@@ -309,6 +311,7 @@ class Era:
     event: str | None = None
     turn: frozenset[str] = frozenset()
     unsure: bool = False
+    telling: frozenset[str] = frozenset()
 
 
 def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: Matters, era: Era) -> list[Led]:
@@ -338,7 +341,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
             led.append(Led(_lifted(looked[then[-1]], item), tuple(folded)))
             others = [end for end in then[-2::-1] if end in ends and end not in folded]
             led += [Led(_beside(looked[end], item)) for end in others]
-        later = [end for end in group[len(then) :] if end in ends]
+        later = [end for end in group if end in ends and end not in then]
         led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
     return led
 
@@ -386,7 +389,7 @@ def _held_then(group: Sequence[str], matters: Matters, era: Era) -> Sequence[str
     """Those of one matter, the oldest first, that were said by the time that is meant."""
     if era.before is None:
         return group[: era.nth]
-    then = [end for end in group if matters.said[end] <= era.before]
+    then = [end for end in group if matters.said[end] <= era.before or end in era.telling]
     return then[: then.index(era.event)] if era.event in then else then
 
 
@@ -395,7 +398,8 @@ def earlier_of(
 ) -> tuple[Earlier, ...]:
     """What stands behind a hit, the latest first; `parts` are what was consolidated."""
     older = sorted((notes[end].note for end in ends if end in notes), key=said_at, reverse=True)
-    return tuple(Earlier(note, _days(head, note), note.id in parts) for note in older)
+    since = moment(said_at(head))
+    return tuple(Earlier(note, max(0, (since - moment(said_at(note))).days), note.id in parts) for note in older)
 
 
 def consolidated(links: Iterable[LinkRow], shown: Collection[str] | None = None) -> dict[str, list[str]]:
@@ -453,7 +457,7 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
     """For each newest note of a matter the ids of its older versions, the latest first and a few at most."""
-    heads = _heads(found, matters, frozenset(), {}, lambda _: False)[0]
+    heads = _heads(found, matters, frozenset(), frozenset(), {}, lambda _: False)[0]
     older: dict[str, list[str]] = {}
     for old in sorted(heads, key=lambda end: (matters.said[end], end), reverse=True):
         older.setdefault(heads[old], []).append(old)
@@ -464,18 +468,20 @@ def _heads(
     found: Mapping[str, Ranked],
     matters: Matters,
     naming: frozenset[str],
+    names: frozenset[str],
     places: Mapping[str, int],
     lacking: Callable[[str], bool],
 ) -> tuple[dict[str, str], dict[str, str]]:
     """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
-    heads: dict[str, str] = {}
-    leads: dict[str, str] = {}
+    heads, leads = dict[str, str](), dict[str, str]()
     pairs = matters.likely.keys() | matters.odds.keys()
     best = sorted(((_z(item), end) for end, item in found.items()), reverse=True)[:3]  # a pair, and the next
     for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
         if old not in found or new not in found:
             continue
-        if naming.intersection(found[old].candidate.held) - set(found[new].candidate.held):
+        there, here = found[old].candidate, found[new].candidate
+        lost = {*there.matched, *there.held}.difference(here.matched, here.held)
+        if not naming.isdisjoint(lost):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
@@ -492,7 +498,8 @@ def _heads(
             needed = _needed_by_words(found[new], found[old], place)
         if not is_sure and not (may_lead and odds >= needed):
             continue
-        if matters.of(old, new) < UNASKED and lacking(new) and not lacking(old):
+        lacks = not names.isdisjoint(lost) or (lacking(new) and not lacking(old))
+        if lacks and matters.of(old, new) < UNASKED:
             continue
         is_fuller = matters.is_fuller(old, new)
         if is_fuller and not (answers_as_well and _is_nearest(found, new, matters.overtaken.get((old, new), ()))):
@@ -530,8 +537,7 @@ def _is_nearest(found: Mapping[str, Ranked], new: str, others: Iterable[str]) ->
 
 
 def _last(old: str, heads: Mapping[str, str]) -> str:
-    seen = {old}
-    end = heads.get(old, old)
+    seen, end = {old}, heads.get(old, old)
     while end in heads and end not in seen:
         seen.add(end)
         end = heads[end]
@@ -570,10 +576,6 @@ def _lifted(head: Ranked, item: Ranked) -> Ranked:
 def _beside(other: Ranked, item: Ranked) -> Ranked:
     """In the place behind the one that it belongs to."""
     return other._replace(score=item.score)
-
-
-def _days(head: Note, note: Note) -> int:
-    return max(0, (moment(said_at(head)) - moment(said_at(note))).days)
 
 
 def bare(note: Note) -> RankCandidate:

@@ -279,7 +279,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     intent, lapsed, text = intent_of(text), None, asked_about(text)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
     is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
-    if time and intent is not None and intent.form and not is_recency(time.words):  # what is from then may be to do
+    if time and intent and intent.form == "todo" and not is_recency(time.words):  # what is from then may be to do
         intent = replace(intent, form="") if intent.timely else None
     if time and nothing:
         intent, nothing = (intent, None) if intent is WHAT_COMES else (None, nothing)

@@ -502,8 +502,7 @@ async def _otherwise(
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
     likely = [item for item in others if item.likely >= versions.FOLDED]
-    anew = [item for item in likely if not (item.is_same or say_the_same(item.note.content, note.content))]
-    anew = _likeliest(anew)[:MOST_VERSIONS]
+    anew = _likeliest([item for item in likely if not _says_no_more(item, note)])[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
         for item in others
@@ -513,6 +512,12 @@ async def _otherwise(
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
     return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
+
+
+def _says_no_more(item: Close, note: Note) -> bool:
+    """Whether a new note says the same again; of what was to be done, that it was is more."""
+    is_same = item.is_same or say_the_same(item.note.content, note.content)
+    return is_same and not versions.is_done(item.note.content, note.content)
 
 
 def _likeliest(close: Sequence[Close]) -> list[Close]:
