@@ -19,6 +19,7 @@ from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, StorageError
+from holdfast.model.opposition import differ_in_one_place
 from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
 from holdfast.tools.maintenance import batch_text
 from worlds import CALLER, WordBag, ask, living
@@ -612,3 +613,74 @@ async def test_where_the_encoder_reads_all_languages_such_notes_are_read_as_othe
         reader.given.clear()
         await memory.attend(lambda ports: find_work(ports, CALLER))
     assert any(text in ELSEWHERE for pair in reader.given for text in pair)
+
+
+ONE_PLACE = {
+    "what is added": (
+        "I take my coffee with oat milk.",
+        "I take my coffee black now.",
+        "How do I take my coffee?",
+    ),
+    "a room": ("The router stands in the hallway.", "The router stands in the study.", "Where is the router?"),
+    "a name, and why": (
+        "We order fish for all three restaurants from Brightwater Seafoods.",
+        "We order fish for all three restaurants from Holm & Sons now, Brightwater's deliveries were late too often.",
+        "Who is our fish supplier?",
+    ),
+    "a count": (
+        "The thesis will have six chapters.",
+        "The thesis will have five chapters.",
+        "How many chapters will the thesis have?",
+    ),
+}
+
+
+@pytest.mark.parametrize("sort", ONE_PLACE)
+async def test_of_two_that_differ_in_one_place_the_newer_is_first_though_they_read_as_two_things(
+    tmp_path: Path, built_in: BuiltinEncoder, sort: str
+) -> None:
+    older, newer, question = ONE_PLACE[sort]
+    apart = ReadTogether(anew=-4.0, again=-9.0)
+    async with living(tmp_path, encoder=built_in, pairs=Told(apart)) as memory:
+        for other in ("The treasurer keeps the books.", "Marta feeds the cats.", "The gate is locked at ten."):
+            await kept(memory, other, apart=timedelta())
+        first, second = await kept(memory, older, newer)
+        answer = behind(await ask(memory, question))
+        assert list(answer)[:2] == [second.note.id, first.note.id]
+
+
+@pytest.mark.parametrize(
+    ("asked", "beside", "question"),
+    [
+        ("Hugo is allergic to eggs.", "Hugo is allergic to cats.", "Is Hugo allergic to eggs?"),
+        ("Marianne conducts the choir.", "Marianne conducts the youth orchestra.", "who conducts the choir?"),
+        ("Tamar leads the school programme.", "Tamar leads the evening lectures.", "who leads the school programme?"),
+    ],
+)
+async def test_what_has_the_words_asked_for_stays_before_what_differs_in_them(
+    tmp_path: Path, built_in: BuiltinEncoder, asked: str, beside: str, question: str
+) -> None:
+    apart = ReadTogether(anew=-4.0, again=-9.0)
+    async with living(tmp_path, encoder=built_in, pairs=Told(apart)) as memory:
+        first, _ = await kept(memory, asked, beside)
+        assert next(iter(behind(await ask(memory, question)))) == first.note.id
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "do_so"),
+    [
+        ("The router stands in the hallway.", "The router stands in the study.", True),
+        ("I take my coffee with oat milk.", "I now take my coffee black, says the doctor.", True),
+        ("Der Öltank fasst 3000 Liter.", "Der Öltank fasst 2800 Liter.", True),
+        (
+            "The building on Elm Street is managed by Corbett.",
+            "The building on Oak Street is managed by Corbett.",
+            False,
+        ),
+        ("Default rate limit: 600 a minute.", "Default rate limit for sandbox keys: 600 a minute.", False),
+        ("The router stands in the hallway.", "The router stands in the hallway.", False),
+        ("The pump runs.", "The pump hums when the water is cold in winter.", False),
+    ],
+)
+def test_two_texts_differ_in_one_place_where_they_begin_alike(one: str, other: str, *, do_so: bool) -> None:
+    assert differ_in_one_place(one, other) is do_so

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
@@ -31,12 +31,15 @@ from holdfast.model.note import Note, in_time, may_be_versions
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
 from holdfast.model.statement import clauses, unpointed, without_reasons
 from holdfast.model.values import spelled_as
-from holdfast.model.versions import judged, likelihood
+from holdfast.model.versions import FOLDED, LED, judged, likelihood
 from holdfast.model.words import SIGNS, STOP_WORDS, folded
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
 CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
+_LEAST_FRAME, _MOST_PLACE = 3, 4  # words: of what two texts have in common, and in the one place where they differ
+_FIRST_CLAUSE, _FRAME_WORD = re.compile(r"[,;.!?](?:\s|\Z)|\n"), re.compile(r"[\w'&+:.%-]*\w[%]?")
+_NOW = frozenset("now jetzt nun ahora ya desormais maintenant ora currently".split())  # noqa: SIM905
 _REACH = 3  # a negation is looked for in so many words before
 _CLAUSES = re.compile(r"[.!?;:\n]+|\b(?:but|whereas|while|although|though|however)\b")
 _WORD = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
@@ -304,6 +307,45 @@ def one_fact(other: Note, note: Note, likeness: float | None) -> float:
     older, newer = in_time(other, note)
     found = likelihood(older.content, newer.content, likeness)
     return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
+
+
+@lru_cache(4096)
+def differ_in_one_place(older: str, newer: str) -> bool:
+    """Whether both begin alike and end in other words: "The router stands in the hallway", "… in the study".
+
+    The last word may be the same; what follows a comma, and words for now, do not count.
+    """
+    one, other = (_said_first(text[:LONGEST]) for text in (older, newer))
+    same = next((at for at, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), 0)
+    end = int(one[same:] != other[same:] and one[-1:] == other[-1:])
+    places = [len(each) - same - end for each in (one, other)]
+    return same + end >= _LEAST_FRAME and same > 1 and all(0 < place <= _MOST_PLACE for place in places)
+
+
+def _said_first(text: str) -> list[str]:
+    first = _FIRST_CLAUSE.split(folded(text).strip(), maxsplit=1)[0]
+    return [word for word in _FRAME_WORD.findall(first) if word not in _NOW]
+
+
+def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """The same, but a note stands for no more than one fact, and gives way to no more than one.
+
+    Of several older notes a newer one is a version of the likeliest, and of those that are versions of that one; the
+    others are held for less than sure. So with several newer ones.
+    """
+    kept = dict(likely)
+    for side in (1, 0):
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for pair in sorted(likely, key=lambda pair: (-likely[pair], pair)):
+            if likely[pair] >= FOLDED:
+                groups.setdefault(pair[side], []).append(pair)
+        for pairs in groups.values():
+            best = pairs[0][1 - side]
+            for pair in pairs[1:]:
+                tie = max(likely.get((best, pair[1 - side]), 0.0), likely.get((pair[1 - side], best), 0.0))
+                if tie < FOLDED and likely[pair] < 1.0:
+                    kept[pair] = min(kept[pair], LED)
+    return kept
 
 
 def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozenset[str]]) -> list[tuple[str, str]]:

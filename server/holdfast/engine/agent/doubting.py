@@ -158,15 +158,18 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def names_in(question: Question) -> frozenset[str]:
-    """The words of a question that name one thing: written as names, strange to English, or all that is asked."""
+    """The words of a question that name one thing, where it asks for nothing else: for that thing, whatever is told.
+
+    Of an English one, which is read by its meaning, all words are to be strange, or written as names.
+    """
+    terms = frozenset(query_terms(question.text))
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    if len(terms := query_terms(question.text)) == 1:
-        return frozenset(terms)
-    is_english = not shows_another_language(inside)
-    names = (
-        [] if _writes_nouns_so(inside) else [term for name in written_as_names(inside) for term in query_terms(name)]
-    )
-    return frozenset(names) | (question.extraordinary if is_english else frozenset())
+    written = () if _writes_nouns_so(inside) else written_as_names(inside)
+    names = frozenset(term for name in written for term in query_terms(name))
+    if not shows_another_language(inside):
+        names |= question.extraordinary
+        return names if terms <= names else frozenset()
+    return names or (terms if len(terms) == 1 else frozenset())
 
 
 def _writes_nouns_so(text: str) -> bool:

@@ -17,7 +17,7 @@ from holdfast.index.view import IndexView
 from holdfast.model.claims import says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
-from holdfast.model.opposition import told_anew_in_part
+from holdfast.model.opposition import differ_in_one_place, one_each, told_anew_in_part
 from holdfast.model.ranking import RankCandidate, Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
@@ -90,8 +90,9 @@ class Matters:
     """Pairs of notes, the older and the newer, by how likely they are two versions of one fact.
 
     `unclear` are pairs that say different things but were told in one go, the newer first. `compared` are pairs that
-    nothing but their texts made likely. `odds` are for an order, siblings included. `overtaken` are pairs of what was
-    consolidated and a newer version of a part of it, with its other parts. `vectors` and `texts` are by id.
+    nothing but their texts made likely. `odds` are for an order, siblings included; `framed` those by words, of pairs
+    that differ in one place and were read together. `overtaken` are pairs of what was consolidated and a newer version
+    of a part of it, with its other parts. `vectors` and `texts` are by id.
     """
 
     said: Mapping[str, str]
@@ -102,9 +103,15 @@ class Matters:
     overtaken: Mapping[tuple[str, str], Sequence[str]]
     vectors: Mapping[str, bytes]
     texts: Mapping[str, str]
+    framed: Mapping[tuple[str, str], float]
 
     def of(self, older: str, newer: str) -> float:
         return self.likely.get((older, newer), 0.0)
+
+    def ahead(self, older: str, newer: str, *, as_well: bool) -> float:
+        """The odds for an order. `as_well`: the newer has all words of the question that the older has."""
+        odds = self.odds.get((older, newer), -math.inf)
+        return max(odds, self.framed.get((older, newer), odds)) if as_well else odds
 
     def is_fuller(self, older: str, newer: str) -> bool:
         """Whether the older of a pair that was compared says something else besides."""
@@ -139,6 +146,7 @@ def compared(
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
+    framed = dict[tuple[str, str], float]()
     found, odds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
     in_part = told_anew_in_part(ordered, asked, tied | {frozenset(pair) for pair in likely})
@@ -154,6 +162,8 @@ def compared(
         pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
         known = read.get(frozenset(pair)) if key is None or (likeness or 0.0) >= FAR else None
         counting = 1.0 if known is None else _OF_READ  # what is around them
+        if known is not None and worth >= FOLDED and differ_in_one_place(older.content, newer.content):
+            framed[pair] = weight + around.odds(*pair)
         if known is not None:
             worth, weight = as_read(known, weight, older.content, newer.content)
         if weight > -math.inf and _at_once(older, newer, worth, is_read=known is not None):
@@ -172,7 +182,7 @@ def compared(
     likely |= dict.fromkeys((*late, *in_part), PERHAPS)  # and never folded
     odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
     by_texts = {*found, *odds}.difference(in_part)
-    return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts)
+    return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
 
 
 class _Around:
@@ -217,27 +227,6 @@ class _Around:
     def _nearer(self, place: int, value: float) -> int:
         """How many are nearer to a note than that."""
         return len(self._near[place]) - bisect_right(self._near[place], value)
-
-
-def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-    """The same, but a note stands for no more than one fact, and gives way to no more than one.
-
-    Of several older notes a newer one is a version of the likeliest, and of those that are versions of that one; the
-    others are held for less than sure. So with several newer ones.
-    """
-    kept = dict(likely)
-    for side in (1, 0):
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for pair in sorted(likely, key=lambda pair: (-likely[pair], pair)):
-            if likely[pair] >= FOLDED:
-                groups.setdefault(pair[side], []).append(pair)
-        for pairs in groups.values():
-            best = pairs[0][1 - side]
-            for pair in pairs[1:]:
-                tie = max(likely.get((best, pair[1 - side]), 0.0), likely.get((pair[1 - side], best), 0.0))
-                if tie < FOLDED and likely[pair] < 1.0:
-                    kept[pair] = min(kept[pair], LED)
-    return kept
 
 
 def _at_once(older: Note, newer: Note, likely: float, *, is_read: bool) -> bool:
@@ -479,14 +468,13 @@ def _heads(
     for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
         if old not in found or new not in found:
             continue
-        there, here = found[old].candidate, found[new].candidate
-        lost = {*there.matched, *there.held}.difference(here.matched, here.held)
+        lost = _lost(found[old], found[new])
         if not naming.isdisjoint(lost):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        is_sure, odds = matters.of(old, new) >= line, matters.odds.get((old, new), -math.inf)
-        place = places.get(new, _NOWHERE)
         answers_as_well = found[new].has_the_words_of(found[old])
+        is_sure, odds = matters.of(old, new) >= line, matters.ahead(old, new, as_well=answers_as_well)
+        place = places.get(new, _NOWHERE)
         may_lead = matters.of(old, new) >= (_LEAST_LIKELY if found[new].weak else _LEAST_STRONG) or (
             answers_as_well and found[old].candidate.matched
         )
@@ -498,8 +486,8 @@ def _heads(
             needed = _needed_by_words(found[new], found[old], place)
         if not is_sure and not (may_lead and odds >= needed):
             continue
-        lacks = not names.isdisjoint(lost) or (lacking(new) and not lacking(old))
-        if lacks and matters.of(old, new) < UNASKED:
+        is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
+        if matters.of(old, new) < UNASKED and (is_named or (lacking(new) and not lacking(old))):
             continue
         is_fuller = matters.is_fuller(old, new)
         if is_fuller and not (answers_as_well and _is_nearest(found, new, matters.overtaken.get((old, new), ()))):
@@ -509,6 +497,12 @@ def _heads(
         elif may_lead and odds >= needed + _FULLER * is_fuller:
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
     return {old: _last(old, heads) for old in heads}, leads
+
+
+def _lost(older: Ranked, newer: Ranked) -> set[str]:
+    """The words of the question, and its identifiers, that only the older one has."""
+    there, here = older.candidate, newer.candidate
+    return {*there.matched, *there.held}.difference(here.matched, here.held)
 
 
 def _needed(clear: float, place: int) -> float:
