@@ -1231,6 +1231,7 @@ BROKE = (
     "La chaudière est tombée en panne.",
     "Postgres ran out of disk.",
     "Deploy 41 failed because of a missing migration.",
+    "2026-10-23, 07:40: the API answered 503, db-a had no disk space left.",
 )
 NOTHING_BROKE = (
     "Theo lost his first tooth.",
@@ -1241,6 +1242,7 @@ NOTHING_BROKE = (
     "Failed deploys are rolled back automatically.",
     "The red build light stands in the kitchen.",
     "We never leave the pager offline.",
+    "Partner keys are limited to 200 requests a minute, burst 40.",
 )
 
 
@@ -1266,7 +1268,7 @@ async def test_what_broke_is_known_by_what_the_notes_say_newest_first(agent: Age
     agent.clock.forward(days=8)
     answer = await agent.recall(query)
     assert answer.found == ids[::-1]
-    assert answer.text.startswith("9 incidents")
+    assert answer.text.startswith("10 incidents")
 
 
 async def test_what_broke_at_another_time_is_not_on_the_list(agent: Agent) -> None:
