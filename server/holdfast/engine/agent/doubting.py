@@ -137,7 +137,7 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     strong = [claims[end] for item in ranked if not item.weak and (end := item.candidate.id) in claims]
     like = {said.which for said in strong if said.which and said.which[0] in asked}
 
-    told = {item.candidate.id: _stems(" ".join(item.candidate.matched)) for item in ranked}
+    told = {item.candidate.id: _stems(" ".join(item.candidate.matched)) for item in ranked if item.candidate.long}
 
     def is_another(end: str, said: Claim) -> bool:
         stems = said.stems | told.get(end, frozenset())
