@@ -146,8 +146,7 @@ def compared(
     texts = {each: item.note.content for each, item in notes.items()}
     likely = {(old, new): 1.0 for old, chain in chains.items() for new in chain if old in notes and new in notes}
     unclear: list[tuple[str, str]] = []
-    framed = dict[tuple[str, str], float]()
-    found, odds = dict[tuple[str, str], float](), dict[tuple[str, str], float]()
+    found, odds, framed = (dict[tuple[str, str], float]() for _ in range(3))
     ordered = sorted((item.note for item in notes.values()), key=lambda note: (note.happened, note.created, note.id))
     in_part = told_anew_in_part(ordered, asked, tied | {frozenset(pair) for pair in likely})
     around = _Around(ordered, view.likenesses([vectors.get(note.id) for note in ordered]))
