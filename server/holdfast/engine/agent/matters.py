@@ -138,9 +138,7 @@ def compared(
         chains: for a note that was replaced, or consolidated, those that stand for it.
         asked: the question; of long notes what they say of that is compared too.
     """
-    made = [link for link in links if link.reason not in AUTO_REASONS]
-    tied = {frozenset((link.source, link.target)) for link in made if link.type not in _IN_TIME}
-    tied |= view.judged_apart(notes)
+    tied = _tied(view, notes, links)
     read = view.readings(list(notes)) | read_pairs(links, notes)
     vectors = view.first_vectors(key, list(notes)) if key else {}
     texts = {each: item.note.content for each, item in notes.items()}
@@ -182,6 +180,12 @@ def compared(
     odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
     by_texts = {*found, *odds}.difference(in_part)
     return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
+
+
+def _tied(view: IndexView, notes: Mapping[str, IndexedNote], links: Iterable[LinkRow]) -> set[frozenset[str]]:
+    """Pairs that somebody tied in another way than versions are, or judged to be of two matters."""
+    made = (link for link in links if link.reason not in AUTO_REASONS and link.type not in _IN_TIME)
+    return {frozenset((link.source, link.target)) for link in made} | view.judged_apart(notes)
 
 
 class _Around:
