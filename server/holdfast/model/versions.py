@@ -235,7 +235,7 @@ _BROKE = re.compile(
     r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|sturzte ab|"
     r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
 )
-_TO_DO = re.compile(  # by its label; "we have to \u2026" may be a rule that holds
+_TO_DO = re.compile(  # by its label; "we have to ..." may be a rule that holds
     r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
     r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
     r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"

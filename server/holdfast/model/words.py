@@ -279,7 +279,7 @@ def floored(relevance: float) -> float:
     return math.floor(100 * relevance) / 100
 
 
-_ASKS_WHERE = re.compile(r"\W*(?:and )?(?:where|wo|wohin|où|ad?ónde|dónde)\b", re.IGNORECASE)
+_ASKS_WHERE = re.compile(r"\W*(?:and )?(?:where|wo|wohin|où|a?dónde)\b", re.IGNORECASE)
 
 
 def asks_openly(text: str) -> bool:
