@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from holdfast.model.identifiers import OWN, is_content, shows_another_language, units_of
-from holdfast.model.words import NOT_ENGLISH, STOP_WORDS, folded, folded_words, query_terms, relatives
+from holdfast.model.words import NOT_ENGLISH, STOP_WORDS, folded, folded_words, query_terms, regex, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
 _TWO_SLIPS: Final = 8  # letters that a word must have for two to be looked for
@@ -33,22 +33,22 @@ _SECOND: Final = "aeiouyhlr"  # letters that mostly stand second
 _SHORT_COUNTRIES: Final = "17"  # of one digit; others have two or three
 _SHORTEST_HASH: Final = 7  # digits, as git shows them
 _LONG_HASH: Final = 12  # from so many on a note may have only the beginning
-_HASH: Final = re.compile(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
-_DIGIT: Final = re.compile(r"[^\D0-9]")
-_DOTS: Final = re.compile(r"(?<=[aou])e")
-_WITH_OTHER_LETTERS: Final = re.compile(r"\b\w*(?:[äöüøå]|[aou]e)\w*")
+_HASH: Final = regex(r"(?=[\da-f]*?(?:\d[a-f]+\d|[a-f]\d+[a-f]))[\da-f]{7,40}")  # "ab123456" is an article
+_DIGIT: Final = regex(r"[^\D0-9]")
+_DOTS: Final = regex(r"(?<=[aou])e")
+_WITH_OTHER_LETTERS: Final = regex(r"\b\w*(?:[äöüøå]|[aou]e)\w*")
 _IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 LEAST_DIGITS: Final = 4  # of what may stand in a note with other signs between them
 _LEAST_IN_ONE: Final = 6  # letters of a word that may be written as two
-_QUOTED: Final = re.compile(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
-_CAPITAL: Final = re.compile(r"\b\w*[A-Z]\w*")
+_QUOTED: Final = regex(r"""["`“„«].*?["`”“»]|(?<!\w)'[^']*'(?!\w)""")
+_CAPITAL: Final = regex(r"\b\w*[A-Z]\w*")
 _SHORTEST_SLIP, _LONGEST_SLIP, _MOST_SPELT = 4, 24, 16  # letters; words of a question
-_JOINED: Final = re.compile(r"(?=[a-z]*\d)[a-z\d]{4,40}")
+_JOINED: Final = regex(r"(?=[a-z]*\d)[a-z\d]{4,40}")
 # Digits in groups, of which the first is an area's or a country's: "0561/402791", "+49 (0)30 555-0182".
-_TELEPHONE: Final = re.compile(
+_TELEPHONE: Final = regex(
     r"(?<![\w.,/+-])(?:\+?\(?\d{1,5}\)?(?:(?:[ /.-]{1,3}|(?<=\)))\(?\d{1,8}\)?){1,6}|(?:\+|00)\d{8,15})(?![\w/-])"
 )
-_NO_CALL: Final = re.compile(  # a date, an address of a network
+_NO_CALL: Final = regex(  # a date, an address of a network
     r"(?<![\d./-])(?:(?:19|20)\d\d([./-])\d\d?\1\d\d?|\d\d?([./-])\d\d?\2(?:19|20)?\d\d)(?![./-]?\d)|"
     r"\A\d{1,3}(?:\.\d{1,3}){3}\Z"
 )

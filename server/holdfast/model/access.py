@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from holdfast.model.note import space_name
+from holdfast.model.words import regex
 
 THIS_MACHINE: Final = "127.0.0.1"
 _PORTS: Final = {"http": 80, "https": 443}
@@ -100,7 +101,7 @@ SCOPES: Final = (READ, WRITE, ADMIN)
 LOCAL: Final = "local"  # who asks where nobody has to say who they are
 SIGNED: Final = "sub_"  # how the names of those begin who come with a signed token
 _KEYS = frozenset({"token", "token_sha256", "client_id", "scopes", "space"})
-_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
+_DIGEST = regex(r"[0-9a-fA-F]{64}")
 _LONGEST_NAME = 128
 SHORTEST_TOKEN: Final = 32  # characters, for those that open the admin namespace; others are warned of
 

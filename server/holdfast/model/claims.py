@@ -41,7 +41,7 @@ from holdfast.model.statement import (
     unpointed,
 )
 from holdfast.model.values import spelled_as
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, regex
 
 # What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
 _ABOUT = """
@@ -156,17 +156,17 @@ _NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nuev
 _RELATIVE = frozenset(  # which one is meant changes with time
     map(stem, "last latest next previous recent current usual actual old former letzte nachste alte aktuelle".split())  # noqa: SIM905
 ) | frozenset(map(stem, _NEWNESS))
-_CHANGING = re.compile(
+_CHANGING = regex(
     r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
     r"|gave up|given up|nicht mehr|take over|taken over|went up|from \w+ on)\b"
 )
-_ENDED = re.compile(r"\b(?:no longer|not \w+ any ?more|any ?more|ya no|nicht mehr|kein\w* mehr|ne \w+ plus)\b")
-_EXPLAINING = re.compile(
+_ENDED = regex(r"\b(?:no longer|not \w+ any ?more|any ?more|ya no|nicht mehr|kein\w* mehr|ne \w+ plus)\b")
+_EXPLAINING = regex(
     r",?\s\b(?:because|so that|due to|as long as|weil|damit|denn|parce que|porque|perche|since|after|now that|seit"
     r"|wegen|por|depuis|on the|nach der|nach dem)\b",
     re.IGNORECASE,
 )
-_COMMA = re.compile(r"[,;]\s")
+_COMMA = regex(r"[,;]\s")
 _LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanation
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
@@ -187,12 +187,12 @@ _JOINING = frozenset(
     um auf bei mit von bis seit nach vor zu zum zur ab an a la le les de du des en au aux el los las por con para desde
     hasta que""".split()  # noqa: SIM905 - as above
 )
-_GERMAN = re.compile(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
-_SAID = re.compile(rf"[\w{SIGNS}]+")
-_CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
-_AMOUNT = re.compile(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_INNER = re.compile(r"\w[/.:@_]\w")
+_GERMAN = regex(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
+_SAID = regex(rf"[\w{SIGNS}]+")
+_CLOCK = regex(r"\d{1,2}[:.]\d\d")
+_AMOUNT = regex(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
+_YEAR = regex(r"(?:19|20)\d\d")
+_INNER = regex(r"\w[/.:@_]\w")
 ATTRIBUTES = frozenset(stem(word) for word in (*_ABOUT_OF, *ROLES, *_OF_ANY.split()))
 _LATEST_OF = 6  # words, among which "of" stands
 _EDGES = ".:/'\u2019"
@@ -201,7 +201,7 @@ _PREFIX = 4  # letters that two words share which may be forms of one
 LONGEST_PART = 60  # characters that are shown of what differs
 COVERED = 0.5  # of the words of a part, from which on another note speaks of the same
 LEAST_WORDS = 2  # of a part: a single word behind "and" is one more thing that the verb before it speaks of
-_PARTS = re.compile(
+_PARTS = regex(
     r"(?<=[.!?])\s+|[;\u3002\uff0c\uff1b\uff01\uff1f]|\n+|,?\s+(?:and|but|und|aber|y|pero|et|mais|ed?|ma|en|maar)\s+"
 )
 _MARKS = ".,:;!?()[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2019"

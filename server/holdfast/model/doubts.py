@@ -45,7 +45,7 @@ from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.when import spans as say
 from holdfast.model.when.questions import DaysAsked, other_days
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, relatives
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -67,20 +67,18 @@ _BEGIN = r"\A\W*(?:(?:and|so|but|und|et|y)\s+)?"
 _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     (
         "frequency",
-        re.compile(
-            r"\bhow (?:often|frequently)\b|\bwie (?:oft|haufig)\b|\bcada cuanto\b|\bogni quanto\b|\bquantas vezes\b"
-        ),
+        regex(r"\bhow (?:often|frequently)\b|\bwie (?:oft|haufig)\b|\bcada cuanto\b|\bogni quanto\b|\bquantas vezes\b"),
     ),
     (
         "duration",
-        re.compile(
+        regex(
             r"\bhow long\b|\bwie lange\b|\bcombien de temps\b|\b[cq]uanto ti?empo\b"
             r"|\bquanto (?:dura|durano|ci (?:mette|vuole))\b"
         ),
     ),
     (
         "price",
-        re.compile(
+        regex(
             r"\bhow much (?:is|was|are|were)\b|\bhow much\b.*\b(?:cost|charge|pay|paid|spend|spent)\b"
             r"|\bwh(?:at|ich) (?:is |are |was )?(?:\w+ )?price\b"
             r"|\bwhat (?:do|does|did|will|would)\b.*\b(?:cost|charge)\b|\bkoste(?:t|n|te)\b|\bcout(?:e|ent|ait)\b"
@@ -89,14 +87,14 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     ),
     (
         "number",
-        re.compile(
+        regex(
             r"\bhow many\b|\bwie viele\b|\bcombien (?:de |d')(?!temps)|\b[cq]uant[oa]s\b(?! anos| vezes)"
             r"|\bquant[ei]\b(?! ann[io])"
         ),
     ),
     (
         "figure",
-        re.compile(
+        regex(
             r"\bhow much\b(?! (?:is|was|are|were)\b)(?!.*\b(?:cost|charge|pay|paid|spend|spent)\b)"
             r"|\bhow (?:big|large|high)\b|\b(?:tele)?phone number\b"
             r"|\bwh(?:at|ich) (?:is |are |was )?(?:the |our |its )?(?:\w+ )?(?:port|version|percentage|timeout)\b"
@@ -105,7 +103,7 @@ _ASKS: Final[tuple[tuple[Sort, re.Pattern[str]], ...]] = (
     ),
     (
         "time",
-        re.compile(
+        regex(
             _BEGIN + r"(?:(?:since|by|until|from|seit|bis|ab|depuis|desde|hasta|da|fino a|ate)\s+)?"
             r"(?:when|wann|quando?|cuando|a che ora|(?:a )?que horas"
             r"|(?:at |on )?(?:what|which) (?:time|day|date|month|year|weekday))\b"
@@ -130,15 +128,15 @@ _OCLOCK: Final = (
 _LASTING = frozenset("until since forever never ever permanently bis nie seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
 _MONTHS: Final[Mapping[str, int]] = {folded(name): number for name, number in say.MONTHS.items()}
 _SHORT = {name: number for name, number in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
-_NAMED_MONTH = re.compile(rf"\b(?:{any_of(_MONTHS)})\b")
-_CAPITAL_MONTH = re.compile(
+_NAMED_MONTH = regex(rf"\b(?:{any_of(_MONTHS)})\b")
+_CAPITAL_MONTH = regex(
     r"\b(?:(?<=\w\s)May|May(?! (?:I|we|you|he|she|it|they|one|our|my|the)\b)|March|Mars|Mai|Mayo|März|Marzo)\b"
 )
 _ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
 _UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where no capital says that they are months
-_YEAR = re.compile(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
-_YES_OR_NO = re.compile(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
-_WORD, _DIGIT = re.compile(r"[^\W_]+"), re.compile(r"\d")
+_YEAR = regex(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
+_YES_OR_NO = regex(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
+_WORD, _DIGIT = regex(r"[^\W_]+"), regex(r"\d")
 _LASTS: Final = (
     r"\b(?:{cardinal}|few|several|whole|all)[ -]?(?:\w+[ -])?(?:{span}|{passing})\b"
     r"|\b(?:for|lasts?|takes?|within) an? (?:{span}|{passing})\b"
@@ -149,7 +147,7 @@ _LASTS: Final = (
 _MEASURE: Final = r"\d+(?:[.,]\d+)* ?(?!(?:euros?|eur|dollars?|usd|pounds|chf)\b)[a-z]{2,}"  # 16 characters, 37 people
 _NTH: Final = r"\bon the (?:first|second|third|fourth|last|\w+th|\d+(?:st|nd|rd|th))\b"
 # "How long has it been?" is answered by a date as well.
-_SO_FAR: Final = re.compile(r"\b(?:has|have|had|ago|did|was|were|ha(?:t|ben)|ist|a ete|ha|han|estuvo)\b")
+_SO_FAR: Final = regex(r"\b(?:has|have|had|ago|did|was|were|ha(?:t|ben)|ist|a ete|ha|han|estuvo)\b")
 # Quantities that are no number of things; things counted, which may be those of the question by another name;
 # questions that count in quantities; and what comes by the month, which is no time.
 _AMOUNT: Final = r"[\u20ac$\u00a3] ?\d[\d.,]*|\d[\d.,]*[- ]?(?:[%\u20ac$\u00a3\u00b0]|(?:{amount}|{span}|{passing})\b)"
@@ -163,12 +161,12 @@ _NO_DATE = (  # digits with one of these are none of a date
     r"(?! ?(?:%|[\u20ac$\u00a3]|(?:iu|ie|m?[gl]|kg|k?m|[cm]m|k?wh?|m?ah|hz|[kmgt]b|rpm|eur|euros?|usd|dollars|chf"
     r"|pounds|kcal|calories|words|pages|requests|steps|hours|square)\b))"
 )
-_DATE = re.compile(  # its digits are no figure that anything comes to
+_DATE = regex(  # its digits are no figure that anything comes to
     rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(_MONTHS)})\b"
     rf"|\b(?:{any_of(_MONTHS)}) (?:(?:[12]?\d|3[01])\b{_NO_DATE}(?:, )?)?(?:(?:19|20)\d\d\b{_NO_DATE})?"
     rf"|\b\d{{1,2}}:\d\d\b|(?<![$\u20ac\u00a3])(?<!chf )(?<!eur )\b(?:19|20)\d\d\b{_NO_DATE}"
 )
-_CLOCK = re.compile(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
+_CLOCK = regex(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
     r"\b(?:19|20)\d\d\b|\b\d{1,2}(?::\d\d\b|[.h]\d\d\b(?! ?[a-z%]))|\b\d{1,4}[-/]\d{1,2}[-/]\d{1,4}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th|er|\.(?= ))|\b\d{1,2} ?(?:am|pm|h|uhr|o'clock)\b|\*|\bq[1-4]\b|\bweek \d|\bt ?[+-] ?\d"
     r"|\b(?:at|from|to|till|by|between|and|on|the|around|about|every|each|in|um|bis|ab|von|gegen|vers|a las?|des|le|am)"
@@ -209,17 +207,17 @@ _WHAT: Final = (
     r"\b(?:what|which|whats|what's|tell me|give me|was ist|wie (?:ist|lautet|heisst)|welche[rsmn]?"
     r"|quel(?:le)?s?(?: est)?|cual es|que|qual[ei]?|quais|che)\b[^?.!]{0,60}?"
 )
-_NAME: Final = re.compile(r"\b(?P<name>[A-Z][a-z\u00df-\u00ff]+\w*|[A-Z]{2,}\b|[a-z]+[A-Z]\w+)")
-_PLACED: Final = re.compile(
+_NAME: Final = regex(r"\b(?P<name>[A-Z][a-z\u00df-\u00ff]+\w*|[A-Z]{2,}\b|[a-z]+[A-Z]\w+)")
+_PLACED: Final = regex(
     r"\b(?:[Ii]n|at|near|from|off|outside|bei|aus|nach|\u00e0|a|en|em|de|sur) (?:(?:the|l[ae]|el|il|o) )?"
     r"(?P<name>[A-Z]\w+)"
 )
-_NAMED_BY_THE_WAY: Final = re.compile(  # not who did it: "calibrated by Luc"
+_NAMED_BY_THE_WAY: Final = regex(  # not who did it: "calibrated by Luc"
     r"(?<=[\w,;] )(?<!by )(?<!par )(?<!por )(?<!t[aoei] da )(?<!pel[ao] )(?<!avec )(?<!con )(?<!com )(?P<name>[A-Z]\w+)"
     r"|\b(?P<owner>[A-Z]\w+) (?=(?:has|keeps|hat|tiene|ha|tem|a) )"
 )
 # Who did it: the verb of a question for that, the forms that say that it was done, and those that tell by whom.
-_DOING: Final = re.compile(
+_DOING: Final = regex(
     _BEGIN + r"(?:wer ha(?:t|ben) .*?(?P<last>(?:\w*ge|be|ver|zer|ent|er)\w+(?:t|en)|\w+iert)\W*\Z"
     r"|(?:who|qui|quien|quienes|chi|quem|wer)(?:'s| has| have| had| a| ont| ha| han| hanno| lo| la| l')? ?"
     r"(?!(?:the|was|were|are|did|does|will|would|can|could|should|has|have|had|est|etait|sont|esta|era|son|sono|foi|our"
@@ -234,13 +232,13 @@ _DOERS: Final = (
     r"\b(?:by|von|vom|durch|par|por|pel[oa]s?|dal|dallo|dai|dagli)\b(?! (?:the |der |dem |la |el |l)?(?:\d|{times}\b))"
     r"|\b(?:{folk}|i|we|he|she|they|you|wir|ich|er|sie)\b(?!['\u2019])|\b(?:rented|hired|leased|borrowed|bought) from\b"
 )
-_BEHIND: Final = re.compile(r"['\u2019]s\b")
-_AWAY: Final = re.compile(
+_BEHIND: Final = regex(r"['\u2019]s\b")
+_AWAY: Final = regex(
     r"\b(?:in|at|from|on|near|to|of|off|aus|bei|auf|an|nach|de|del|di|do|d[aei]l\w*|em|en|n[ao]|sur|dans|du)"
     r"(?: \w+)? \Z"
 )
 _STEM: Final = 3  # letters that two forms of one verb begin with: "stole" and "stolen"
-_BEFORE_A_NOUN: Final = re.compile(
+_BEFORE_A_NOUN: Final = regex(
     r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|ins|ans|vom|zu[mr]|beim|(?:k?ein|mein|unser|ihr|sein)e?[mnrs]?) \Z"
 )
 _NUMBERS_BY_NAME: Final = frozenset({"phone number", "such number"})
@@ -405,7 +403,7 @@ def _attributes() -> tuple[Attribute, ...]:
         head, *lines = part.split("\n")
         name, share, form = head.split(", ")
         asked, told = (_filled("|".join(line[2:] for line in lines if line[0] == sign)) for sign in "?=")
-        found.append(Attribute(name, SHARES[share], cast("Form", form), re.compile(asked), told))
+        found.append(Attribute(name, SHARES[share], cast("Form", form), regex(asked), told))
     return tuple(found)
 
 

@@ -35,6 +35,7 @@ from holdfast.model.words import (
     languages_of,
     open_in,
     query_terms,
+    regex,
     relatives,
     written_as_names,
 )
@@ -50,24 +51,24 @@ _PAIR = 2  # signs of a script without spaces that are asked for together
 _LEAST_DIGITS = 4  # of a plain number that names something
 _SHORTEST_OF_TWO = 6
 _WORD_ENDINGS = frozenset("s es ed d ing er ers or ors r rs ly al able ness".split())  # noqa: SIM905
-_OUTSIDE = re.compile(r"^[\W_]+|[\W_]+$")
-_INNER = re.compile(r"[-_./:#@\\+~=&%$|]")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_DATE = re.compile(
+_OUTSIDE = regex(r"^[\W_]+|[\W_]+$")
+_INNER = regex(r"[-_./:#@\\+~=&%$|]")
+_YEAR = regex(r"(?:19|20)\d\d")
+_DATE = regex(
     r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d\d(?::\d\d)?"
 )
-_QUOTES = re.compile(r'["\x00]')  # what would end a phrase of a search
-_VERSION = re.compile(r"[vV]?\d+")
-_BY = re.compile(r"(?<=\d)[xX\u00d7](?=\d)")  # as in "M12x1.75"
-_GROUPED = re.compile(r"(?<![\w-])[A-Z]{1,4}\d{1,6}(?: [A-Z\d]{0,4}\d[A-Z\d]{0,4}){2,9}(?![\w-])")  # an IBAN, say
+_QUOTES = regex(r'["\x00]')  # what would end a phrase of a search
+_VERSION = regex(r"[vV]?\d+")
+_BY = regex(r"(?<=\d)[xX\u00d7](?=\d)")  # as in "M12x1.75"
+_GROUPED = regex(r"(?<![\w-])[A-Z]{1,4}\d{1,6}(?: [A-Z\d]{0,4}\d[A-Z\d]{0,4}){2,9}(?![\w-])")  # an IBAN, say
 _LEAST_GROUPED = 10  # digits
 _MOST_STEPS = 5  # of an identifier, that are joined in all ways
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_STEPS = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
+_CAMEL = regex(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_STEPS = regex(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")  # between letters and digits
 # Signs of grammar in scripts without spaces: a pair with one of them is part of no name.
 _GRAMMAR = frozenset("的了吗呢么怎什是在有和与就都也还吧啊哪谁何为们这那吗嗎麼怎甚麽個个件事")
 _PARTICLES = frozenset("은는이가을를의에서로도만과와요까어떻됐했나")
-_HIRAGANA = re.compile("[\u3040-\u309f]")
+_HIRAGANA = regex("[\u3040-\u309f]")
 
 Kind = Literal["identifier", "name", "word", "unspaced"]
 
@@ -409,21 +410,21 @@ TIMES = (
     )
 )
 _APART: Final = Path(__file__).with_name("apart.txt")
-_WORDS = re.compile(r"[^\W_]+")
-_ENDING = re.compile(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
+_WORDS = regex(r"[^\W_]+")
+_ENDING = regex(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
 _LEAST_PART = 4  # letters that a word of two parts has after the first, or a form of a word before its ending
-_ASKING = re.compile(
+_ASKING = regex(
     r"\W*(?:\w+ ){0,2}(?:who|whom|whose|when|where|how|which|what|why|wer|wem|wo|wie|wann|was|welche[rsmn]?"
     r"|qui|ou|quand|combien|comment|quel(?:le)?s?|que|quien|donde|cuando|cuant[oa]s?|cual)\b"
 )
 _BEGINNING = 5  # letters of a word by which it is found
 _MOST_WORDS = 400  # of a text whose neighbours are looked at
-_FIRST_PART: Final = re.compile(  # of words like "Winterreifen" and "northbound"
+_FIRST_PART: Final = regex(  # of words like "Winterreifen" and "northbound"
     r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
     rf"(?=\w{{{_LEAST_PART}}})"
 )
-COUNTED: Final = re.compile(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
-_NAMED: Final = re.compile(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
+COUNTED: Final = regex(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
+_NAMED: Final = regex(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
 
 
 class Apart(NamedTuple):
@@ -540,7 +541,7 @@ def _is_thing(word: str) -> bool:
 
 
 _KNOWN = 3  # one in so many of the other words must be known, where a name is called strange
-_SPECIFIC = re.compile(
+_SPECIFIC = regex(
     r"\W*(?:\w+ )?(?:who|whom|whose|when|where|how|which|wer|wo|wie|wann|welche[rsmn]?|qui|ou|quand|combien|comment"
     r"|quel(?:le)?s?|quien|donde|cuando|cuant[oa]s?|cual)\b"
 )
@@ -576,7 +577,7 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
 
 
-_ENDED = re.compile(
+_ENDED = regex(
     r"\b(?:no (?:longer|more)|not any ?more|any more|stopped|ended|cancell?ed|disabled|gone|stolen|lost|abolished"
     r"|(?<!be )(?<!is )(?<!are )sold|shut|dropped|discontinued|retired|withdrew|lent|missing|verkauft"
     r"|vendu\w*|vendid\w*|vendut\w*|nicht mehr|kein\w* mehr|ne .{1,30} plus|ya no|non .{1,30} piu)\b"

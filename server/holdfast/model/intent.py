@@ -28,6 +28,7 @@ from holdfast.model.words import (
     is_about_a_thing,
     languages_of,
     open_in,
+    regex,
     relatives,
     tables,
 )
@@ -52,7 +53,7 @@ def _by_language(table: str) -> tuple[frozenset[str], ...]:
 
 def _pattern(text: str) -> re.Pattern[str]:
     """Only what is not ASCII needs folding; the signs of patterns must stay as they are."""
-    return re.compile(re.sub(r"[^\x00-\x7f]+", lambda run: folded(run.group()), text))
+    return regex(re.sub(r"[^\x00-\x7f]+", lambda run: folded(run.group()), text))
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
 TO_DO, BROKE = _pattern(_any("to_do")), _pattern(_any("broke"))
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
-_TO_DO_LIST = re.compile(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
+_TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
 DECIDE = _words("decide")
 ABOUT = _words("about")
 FILLING = _by_language("filling")
@@ -105,7 +106,7 @@ _LIKES = (
 _TASTE = _pattern(
     rf"\b(?:{_LIKES}|favou?rites?|rather|möchte|lieblings\w*|vorliebe\w*|gusta\w?|piacc?i?ono|piace|gosta)\b"
 )
-_OF_ANOTHER = re.compile(
+_OF_ANOTHER = regex(
     r"(?!(?:The )?[Uu]ser|Really |Usually |Also |Always |Ich |We |Yo )(?:[Mm]y [a-z]+|[Oo]ur [a-z]+|[A-Z]\w+)"
     rf"(?: and \w+)? (?:{_LIKES}|préfère|déteste)\b"
 )
@@ -131,7 +132,7 @@ def _alternatives(table: str) -> dict[str, str]:
 _ASKS = {trait: _pattern(each) for trait, each in _alternatives("asks").items()}
 _OWN = {trait: _pattern(each) for trait, each in _alternatives("own").items()}
 _SAID = {trait: _pattern(rf"\b(?:{each})\b") for trait, each in _alternatives("said").items()}
-_USER = re.compile(r"\b(does|is|was) (?:the |this )?user\b(?!')|\b(?:the |this )?user's\b")
+_USER = regex(r"\b(does|is|was) (?:the |this )?user\b(?!')|\b(?:the |this )?user's\b")
 _AS_I = {"does": "do i", "is": "am i", "was": "was i", "": "my"}  # "where does the user live?", "the user's name"
 _PLEASE = _pattern(
     r"^(?:(?:hi|hey|hello|ok|so|and|please|tell me|can you tell me|do you (?:still )?(?:know|remember)|"
@@ -140,8 +141,8 @@ _PLEASE = _pattern(
 _BY_THE_WAY = _pattern(
     r"(?: (?:again|now|currently|actually|exactly|eigentlich|jetzt|gerade|noch ?mal|genau|déjà|maintenant|ahora))+$"
 )
-_SENTENCE = re.compile(r"[.;!?]\s+|\n")
-_IS_NAMED = re.compile(
+_SENTENCE = regex(r"[.;!?]\s+|\n")
+_IS_NAMED = regex(
     r"\b(?:[Uu]ser(?:'s name)? is|[Mm]y name is|I am|I'm|Ich (?:bin|heiße)|Je (?:suis|m'appelle)|Soy|Me llamo) "
     r"([A-Z][\w'-]+)(?P<family> [A-Z][\w'-]+)?"
 )
@@ -161,7 +162,7 @@ NO_NAME = _words("no_name")
 
 # --- what is known of a thing ---------------------------------------------------------------------
 
-OF_A_THING = re.compile(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
+OF_A_THING = regex(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
 ASKED_FOR = _words("asked_for")
 
 
@@ -172,9 +173,9 @@ _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter
 _MOST_NAMES = 4
 _MOST_MODIFIERS = 2
 _DIGITS = 4
-_SEVERAL = re.compile(r"\w+s|people|leute|fakten|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
-_WORD = re.compile(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
-_TAGGED = re.compile(
+_SEVERAL = regex(r"\w+s|people|leute|fakten|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
+_WORD = regex(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+_TAGGED = regex(
     r"(?:\b(?:tagged|labell?ed|tag|tags|with (?:the )?(?:tag|label)|mit (?:dem )?(?:tag|schlagwort)|"
     r"avec (?:le tag|l'etiquette)|con (?:la )?etiqueta)(?: as| with)? |(?<!\S)#)[\"'#]?(?P<tag>[\w./:-]*\w)[\"']?"
 )
@@ -265,7 +266,7 @@ def _about_self(line: str) -> Intent | None:
     return _mine(plain)
 
 
-_OF_THE_USER = re.compile(
+_OF_THE_USER = regex(
     r"\b(?:i|my|me|mine|we|our|users?|ich|mein\w*|mir|mich|wir|unser\w*|benutzer\w*|nutzer\w*|je|j(?=')|mon|ma|mes|nous|notre|nos|"
     r"utilisateur|yo|mi|mis|nosotros|nuestr\w*|usuario|io|mio|mia|noi|nostr\w*|utente|eu|meu|minha|ik|mijn|gebruiker)\b"
 )
@@ -378,19 +379,19 @@ def _form_asked_for(plain: str) -> Form | Literal[""]:
     return INCIDENT if BROKE.fullmatch(plain) else ""
 
 
-_STILL_OPEN = re.compile(  # "open" as it says which are meant: the bakery opens at seven
+_STILL_OPEN = regex(  # "open" as it says which are meant: the bakery opens at seven
     rf"\bopen (?:{'|'.join(NOUNS)}|tasks?|todos?|issues?|items?|tickets?|questions?|points?)\b|"
     r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
-_TO_DO_THERE = re.compile(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
-_IN_A_SPACE = re.compile(r" (?:in|for|on|at|im|fur|zu|dans|pour|chez|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
-_HOW_MANY_NOTES = re.compile(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b")
-_OF_TWO = re.compile(r"(?<=\s)([\w.-]*\w) (?:and|or|und|oder|et|ou|y|o)(?: in)?(?: the)? ([\w.-]*\w)(?: projects?)?")
-_DECIDED = re.compile(
+_TO_DO_THERE = regex(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
+_IN_A_SPACE = regex(r" (?:in|for|on|at|im|fur|zu|dans|pour|chez|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
+_HOW_MANY_NOTES = regex(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b")
+_OF_TWO = regex(r"(?<=\s)([\w.-]*\w) (?:and|or|und|oder|et|ou|y|o)(?: in)?(?: the)? ([\w.-]*\w)(?: projects?)?")
+_DECIDED = regex(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
     r"vereinbar|einigt|convenu|choisi|acord|elegi)"
 )
-_DECISIONS = re.compile(r"\b(?:decis|entscheidung|beschl[uo]ss(?!en)|beschlusse|beslissing)")
+_DECISIONS = regex(r"\b(?:decis|entscheidung|beschl[uo]ss(?!en)|beschlusse|beslissing)")
 
 
 def may_be_one(types: Sequence[str], question: str, text: str) -> bool:
@@ -508,10 +509,10 @@ _FORMS = {
     "lasting": rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b",
     "finished": _any("finished"),
 }
-_NAMED_FIRST = re.compile(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
-_STILL = re.compile(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
+_NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
+_STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
-_LABEL, _LONGEST_BEGINNING = re.compile(r"\W*TO-?DO\b"), 400  # characters
+_LABEL, _LONGEST_BEGINNING = regex(r"\W*TO-?DO\b"), 400  # characters
 
 
 def openings(form: Form) -> tuple[list[str], list[str]]:
@@ -569,12 +570,11 @@ _GERMAN = (
 )
 _FRENCH = r"\b(?:qui|quel|quelle) (?:est|etait) (?:le |la |l'|notre |mon |ma )((?:\w+ )?\w+) (?:de|du|des|d'|pour)"
 _SPANISH = r"\b(?:quien|cual) (?:es|era) (?:el|la|nuestr[oa]|mi) ((?:\w+ )?\w+) (?:de|del|para)\b"
-_HEADS = [re.compile(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _THINGS, _GERMAN, _FRENCH, _SPANISH)]
+_HEADS = [regex(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _THINGS, _GERMAN, _FRENCH, _SPANISH)]
 # Nouns by which a question asks for whatever is said of a thing.
 _OPEN_NOUNS, _WITHIN = _words("open_nouns"), _words("within")
-_HEAD_WORD = re.compile(r"[^\W_]+")
-_SUFFIX = re.compile(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
-_STEM = 5  # letters with which words of one family begin
+_HEAD_WORD, _STEM = regex(r"[^\W_]+"), 5  # letters with which words of one family begin
+_SUFFIX = regex(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 
 
 def head_of(question: str) -> tuple[str, ...]:

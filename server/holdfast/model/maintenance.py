@@ -19,7 +19,6 @@ Ormah's composite (its duplicate merger) with a calibrated likeness in the place
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from holdfast.model.opposition import LONG, Comparison, compared, to_read
 from holdfast.model.statement import UNIT_OF, stem
 from holdfast.model.tokens import most_tokens
 from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together
-from holdfast.model.words import languages_of, query_terms
+from holdfast.model.words import languages_of, query_terms, regex
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
 Verdict = Literal["supports", "contradicts", "evolved_from", "part_of", "depends_on", "related_to", "none"]
@@ -78,7 +77,7 @@ TOLD: Mapping[str, tuple[float, float]] = {
     "name": (1.85, -0.42),
 }
 _LONGEST_TITLE = 80
-_ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ENDS = regex(r"(?<=[.!?;])\s+|\n+")
 _EVERYDAY = frozenset(  # of German, French and Spanish: what questions have no use for, as "die", or ask for
     """die kein keinen war darf ans ins unter neben unsere unseren ihre ihren sehr mehr jeder jede jeden jedes kommt
     macht liegt bleibt bringt mussen dabei daran zuruck pas plus sera sous sans chez ton son leurs faut peut doit tous

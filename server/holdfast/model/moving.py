@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from holdfast.model.note import EDGE_TYPES, RANDOM_BITS, note_id
+from holdfast.model.words import regex
 
 SourceKind = Literal["ormah", "omi", "memory-server", "markdown", "holdfast"]
 IMPORTED_FROM, IMPORTED_KEYS = "imported_from", "imported_keys"  # frontmatter of a note that was imported
 IMPORTED_TEXT, IMPORTED_SECTIONS = "imported_text", "imported_sections"  # of a section: a hash; of its file: ids
 _EARLY_BITS = 40  # such an id's time is before 2005: it sorts before every id that was given to a new note
-_NO_WORD = re.compile(r"[^a-z]+")
+_NO_WORD = regex(r"[^a-z]+")
 _EDGE_WORDS = {  # how others name what is one of ours
     "is part of": "part_of", "belongs to": "part_of", "contained in": "part_of", "member of": "part_of",
     "requires": "depends_on", "needs": "depends_on", "uses": "depends_on",

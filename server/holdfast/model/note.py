@@ -14,10 +14,10 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from holdfast.model.words import folded
+from holdfast.model.words import folded, regex
 
 SAME_TIME: Final = timedelta(hours=1)  # what is stored within it is rather a list than a correction
-_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_CANONICAL = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 def instant(moment: datetime) -> str:
@@ -68,8 +68,8 @@ RANDOM_BITS = 30
 SELF_ID = PREFIX + "0" * LENGTH
 
 _DIGITS = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")  # as Python counts in base 32
-_FULL = re.compile(rf"{PREFIX}[{ALPHABET}]{{{LENGTH}}}\Z")
-_PART = re.compile(rf"(?:{PREFIX})?([{ALPHABET}]{{0,{LENGTH}}})\Z")
+_FULL = regex(rf"{PREFIX}[{ALPHABET}]{{{LENGTH}}}\Z")
+_PART = regex(rf"(?:{PREFIX})?([{ALPHABET}]{{0,{LENGTH}}})\Z")
 
 
 def note_id(milliseconds: int, random_bits: int) -> str:
@@ -114,9 +114,9 @@ LONGEST = 64
 DEVICES = frozenset(
     ["con", "prn", "aux", "nul"] + [f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)]
 )
-_FORBIDDEN = re.compile(r"[^\w.-]+", re.UNICODE)
-_DASHES = re.compile(r"-{2,}")
-_WORD = re.compile(r"\w+")
+_FORBIDDEN = regex(r"[^\w.-]+", re.UNICODE)
+_DASHES = regex(r"-{2,}")
+_WORD = regex(r"\w+")
 _SLUG_BYTES = 40  # bytes: file systems count those
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from holdfast.model.words import regex
+
 CHARACTERS_PER_TOKEN = 4
 
 _TITLES = {
@@ -24,19 +26,19 @@ _TITLES = {
     "key_files": "Key Files",
 }
 _ORDER = tuple(_TITLES)
-_KNOWN = re.compile(r"\W*(?:(current task)|(recent completion)|(pending decision)|(key file))s?(?!\w)", re.IGNORECASE)
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*\r?\n?\Z")
-_NOW = re.compile(r"NOW\b", re.IGNORECASE)
-_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_BULLET = re.compile(r"\s*(?:[-*+\u2022]|\d{1,9}[.)])(?:\s+(?:\[([ xX])\](?:\s+|\Z))?|\Z)")
-_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*\Z")
-_COMMENT = re.compile(r"\s*<!--.*-->\s*\Z")
-_NOTHING = re.compile(r"[*_(]*(?:none|nothing|n/a)[*_).]*\Z", re.IGNORECASE)
-_CODE = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_KNOWN = regex(r"\W*(?:(current task)|(recent completion)|(pending decision)|(key file))s?(?!\w)", re.IGNORECASE)
+_HEADING = regex(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*\r?\n?\Z")
+_NOW = regex(r"NOW\b", re.IGNORECASE)
+_TIME = regex(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
+_FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)")
+_BULLET = regex(r"\s*(?:[-*+\u2022]|\d{1,9}[.)])(?:\s+(?:\[([ xX])\](?:\s+|\Z))?|\Z)")
+_RULE = regex(r"\s*([-*_])(?:\s*\1){2,}\s*\Z")
+_COMMENT = regex(r"\s*<!--.*-->\s*\Z")
+_NOTHING = regex(r"[*_(]*(?:none|nothing|n/a)[*_).]*\Z", re.IGNORECASE)
+_CODE = regex(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _TICKED = ("x", "X")
-_BREAKS = re.compile(r"[^\S\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-_MARKED = re.compile(r"(\s*)(\\*)(#|```|~~~)")
+_BREAKS = regex(r"[^\S\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_MARKED = regex(r"(\s*)(\\*)(#|```|~~~)")
 _TITLE_RANK, _SECTION_RANK = 1, 2
 _LONGEST_FENCE = 100
 _SHARE = 4
@@ -243,7 +245,7 @@ def _with_code(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
         found = _FENCE.match(line) if place > end else None
         if found and len(found.group(1)) < hopeless[line.strip()[0]]:
             mark = found.group(1)
-            closing = re.compile(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*\Z")
+            closing = regex(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*\Z")
             end = next((at for at in range(place + 1, len(lines)) if closing.match(lines[at])), -1)
             if end < 0:
                 hopeless[mark[0]] = len(mark)

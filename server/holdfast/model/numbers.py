@@ -12,7 +12,7 @@ from functools import cache
 from typing import TypeVar
 
 from holdfast.model.when import spans as say
-from holdfast.model.words import any_of, folded, plainly
+from holdfast.model.words import any_of, folded, plainly, regex
 
 _Key = TypeVar("_Key")
 
@@ -24,7 +24,7 @@ _ENGLISH = list(WEEKDAYS)[:7]
 DAYS = frozenset({*WEEKDAYS, *(f"{day}s" for day in _ENGLISH), *MONTHS, "noon", "midnight"} - {"may"})
 
 # From day to day, as "4 to 10 January".
-PERIOD = re.compile(
+PERIOD = regex(
     rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(say.MONTHS)}\b", re.IGNORECASE
 )
 
@@ -119,7 +119,7 @@ _ARTICLES = frozenset(_PARTS_OF_ONE[Fraction(1)].split("|"))
 @cache
 def written_numbers() -> re.Pattern[str]:
     """The pattern of a number in small plain letters (`lowered`); its groups name how it is written."""
-    return re.compile(
+    return regex(
         r"(?<![\w.,:/@#+-])(?:(?P<digits>(?>\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*))"
         r"(?P<part>[\u00bd\u00bc\u00be])?(?:,-(?!\d))?(?![/:-]\d)"
         rf"(?:\s?(?P<scale>{one_of(BEHIND_DIGITS)})(?!\w)(?:\.(?=\s?[€$£e]))?)?(?P<suffix>(?:st|nd|rd|th)(?!\w))?"

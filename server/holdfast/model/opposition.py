@@ -32,17 +32,17 @@ from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
 from holdfast.model.statement import clauses, unpointed, without_reasons
 from holdfast.model.values import spelled_as
 from holdfast.model.versions import FOLDED, LED, judged, likelihood
-from holdfast.model.words import SIGNS, STOP_WORDS, folded
+from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex
 
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
 CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
 _LEAST_FRAME, _MOST_PLACE = 3, 4  # words: of what two texts have in common, and in the one place where they differ
-_FIRST_CLAUSE, _FRAME_WORD = re.compile(r"[,;.!?](?:\s|\Z)|\n"), re.compile(r"[\w'&+:.%-]*\w[%]?")
+_FIRST_CLAUSE, _FRAME_WORD = regex(r"[,;.!?](?:\s|\Z)|\n"), regex(r"[\w'&+:.%-]*\w[%]?")
 _NOW = frozenset("now jetzt nun ahora ya desormais maintenant ora currently".split())  # noqa: SIM905
 _REACH = 3  # a negation is looked for in so many words before
-_CLAUSES = re.compile(r"[.!?;:\n]+|\b(?:but|whereas|while|although|though|however)\b")
-_WORD = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
+_CLAUSES = regex(r"[.!?;:\n]+|\b(?:but|whereas|while|although|though|however)\b")
+_WORD = regex(r"[^\W_](?:[\w-]*[^\W_])?")
 _NEGATIONS = frozenset({"not", "never", "hardly", "rarely", "seldom", "without", "nor", "fail", "fails", "failed"})
 _DUTIES = frozenset({"should", "must", "shall"})
 _WELL = frozenset({"well", "fine", "great", "reliably", "perfectly", "flawlessly", "properly", "correctly"})
@@ -66,9 +66,9 @@ _VERBS = {
     )
     for ending in endings.split(" ")
 }
-_SIDES = re.compile("always|never|should|must|shall|work|caus|prevent|increas|decreas|enabl|block")  # of whatever word
+_SIDES = regex("always|never|should|must|shall|work|caus|prevent|increas|decreas|enabl|block")  # of whatever word
 _SAYS_NOTHING = STOP_WORDS | _NEGATIONS | _DUTIES | _WELL | _WORKS | {"always", "longer", "very", "use", "using"}
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|s|e|y)\Z")
+_ENDINGS = regex(r"(?<=\w{3})(?:ing|ied|ies|ed|es|s|e|y)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +203,12 @@ LONG = 400  # characters of a note, of which more is said than can be read besid
 LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
 LIKELY_IN_BOTH = 0.7  # where both notes are long: each says much, and something of it is alike by chance
 _OF_ONE_SENTENCE = 0.5  # the same of one out of a long note: by this one in ten that are held for one fact are not
-_ENDS = re.compile(r"(?<=[.!?;。!?])\s+|\n+")
-_TOKEN = re.compile(rf"[^\W_][\w{SIGNS}.,:/@*%-]*[\w{SIGNS}%*]|[^\W_]%?")
-_VALUE = re.compile(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
-_PART = re.compile(rf"(?:[^\W_]|[{SIGNS}])+")
-_HALF_HOUR = re.compile(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
-VALUE_ENDINGS = re.compile(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
+_ENDS = regex(r"(?<=[.!?;。!?])\s+|\n+")
+_TOKEN = regex(rf"[^\W_][\w{SIGNS}.,:/@*%-]*[\w{SIGNS}%*]|[^\W_]%?")
+_VALUE = regex(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
+_PART = regex(rf"(?:[^\W_]|[{SIGNS}])+")
+_HALF_HOUR = regex(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
+VALUE_ENDINGS = regex(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
 _NUMBERS = {word: str(number) for word, number in (NUMBER_WORDS | SCALES).items()} | {
     "once": "1", "twice": "2", "single": "1", "double": "2", "both": "2",
 }  # fmt: skip
@@ -222,7 +222,7 @@ _DENIALS = frozenset(  # a list of words reads better as one text
     """no not never none nobody nothing neither nor without cannot gone dont doesnt isnt arent wont nicht nichts kein
     keine keinen nie niemals ohne jamais pas sans aucun aucune nunca jamas sin ningun ninguna geen niet nooit""".split()  # noqa: SIM905 - as above
 )
-_CONTRACTED = re.compile(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
+_CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
     "enabled disabled|manual automatic|manually automatically|public private|internal external|"
@@ -414,7 +414,7 @@ class Restated(NamedTuple):
     names_former: bool
 
 
-_RELATIVE = re.compile(r"(?:which|who|whose|that|where|qui|que|dont|was)\b", re.IGNORECASE)
+_RELATIVE = regex(r"(?:which|who|whose|that|where|qui|que|dont|was)\b", re.IGNORECASE)
 _MOST_LEFT, _MOST_FRESH = 2, 3  # words in the place in which the two differ
 _ONE_FORM = 0.5  # of all words around that place are the same
 

@@ -30,17 +30,13 @@ from holdfast.model.opposition import (
 )
 from holdfast.model.ranking import Ranked
 from holdfast.model.statement import TOKEN, UNSPACED, end_of_subject, unpointed, without_reasons
-from holdfast.model.words import FRAME_WORDS, folded
+from holdfast.model.words import FRAME_WORDS, folded, regex
 
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
-_ASIDE = re.compile(
-    r",?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+"
-)
-_NUMBERED = re.compile(r"\b([^\W\d_]{3,})[ #]+(\d[\d.,:]*)")
-_CLAUSE_ENDS = re.compile(
-    r"[,;:]\s+|\s+[\u2013\u2014(]\s*|\)\s*|\s+(?:and|but|und|aber|y|pero|et|mais)\s+", re.IGNORECASE
-)
+_ASIDE = regex(r",?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+")
+_NUMBERED = regex(r"\b([^\W\d_]{3,})[ #]+(\d[\d.,:]*)")
+_CLAUSE_ENDS = regex(r"[,;:]\s+|\s+[\u2013\u2014(]\s*|\)\s*|\s+(?:and|but|und|aber|y|pero|et|mais)\s+", re.IGNORECASE)
 
 
 def only_said_by(note: Note, other: Note) -> str:

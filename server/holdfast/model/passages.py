@@ -18,10 +18,10 @@ from typing import Final
 
 from holdfast.model.identifiers import is_content
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import folded
+from holdfast.model.words import folded, regex
 
 LEFT_OUT: Final = "[private]"
-_MARK: Final = re.compile(r"<\s*(/?)\s*private\s*>", re.IGNORECASE)
+_MARK: Final = regex(r"<\s*(/?)\s*private\s*>", re.IGNORECASE)
 
 
 def without_private(text: str) -> str:
@@ -39,9 +39,9 @@ def without_private(text: str) -> str:
 
 
 _PIECE = 800  # characters of a line that are measured at once
-_PIECES = re.compile(rf"[^\n]{{0,{_PIECE - 1}}}\n|[^\n]{{1,{_PIECE}}}(?<=[ \t])|[^\n]{{1,{_PIECE}}}")
+_PIECES = regex(rf"[^\n]{{0,{_PIECE - 1}}}\n|[^\n]{{1,{_PIECE}}}(?<=[ \t])|[^\n]{{1,{_PIECE}}}")
 _ALWAYS_FITS = 5  # tokens of a character, at the most and as JSON
-_ESCAPED, _CONTROL = re.compile(r'["\\\n\r\t]'), re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_ESCAPED, _CONTROL = regex(r'["\\\n\r\t]'), regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ESCAPED_COST, _CONTROL_COST = 2, 5  # tokens more, where a character is written as JSON has it
 
 
@@ -94,24 +94,24 @@ LONG = 4_000  # characters from which on a text is read better in sections
 MOST_SECTIONS = 500  # of one text; beyond that the deepest headings stay within their sections
 _DEEPEST = 6
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")  # with the signs that may close it
-_UNDERLINE = re.compile(r" {0,3}(?:(=+)|-{2,})[ \t\r]*")
-_NO_PARAGRAPH = re.compile(r"\s|[#>|*+-]|\d+[.)]\s|$")  # how a line begins that no line of dashes makes a heading
-_FENCE = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?:(`{3,})[^`]*|(~{3,}).*)")
-_RAW = re.compile(r" {0,3}<(pre|script|style|textarea)(?:[\s>]|$)(?!.*</\1>)", re.IGNORECASE)
-_INSTRUCTION = re.compile(r" {0,3}<(\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>))")
+_HEADING = regex(r" {0,3}(#{1,6})[ \t]+(.*)")  # with the signs that may close it
+_UNDERLINE = regex(r" {0,3}(?:(=+)|-{2,})[ \t\r]*")
+_NO_PARAGRAPH = regex(r"\s|[#>|*+-]|\d+[.)]\s|$")  # how a line begins that no line of dashes makes a heading
+_FENCE = regex(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(?:(`{3,})[^`]*|(~{3,}).*)")
+_RAW = regex(r" {0,3}<(pre|script|style|textarea)(?:[\s>]|$)(?!.*</\1>)", re.IGNORECASE)
+_INSTRUCTION = regex(r" {0,3}<(\?(?!.*\?>)|!\[CDATA\[(?!.*\]\]>))")
 _BLOCKS = (  # CommonMark's, each of which ends at a blank line
     "address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt "
     "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link "
     "main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th thead "
     "title tr track ul"
 )
-_BLOCK = re.compile(rf" {{0,3}}</?(?:{_BLOCKS.replace(' ', '|')})(?:\s|/?>|$)", re.IGNORECASE)
-_TAG = re.compile(r" {0,3}</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>\s*", re.IGNORECASE)  # any other, alone, within no paragraph
-_BLANK = re.compile(r"\s*$")
-_COMMENT = re.compile(r"[^`]*<!--(?!.*-->)")
-_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_ATTRIBUTES = re.compile(r"\s*\{[#.][^{}]*\}$")
+_BLOCK = regex(rf" {{0,3}}</?(?:{_BLOCKS.replace(' ', '|')})(?:\s|/?>|$)", re.IGNORECASE)
+_TAG = regex(r" {0,3}</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>\s*", re.IGNORECASE)  # any other, alone, within no paragraph
+_BLANK = regex(r"\s*$")
+_COMMENT = regex(r"[^`]*<!--(?!.*-->)")
+_LINK = regex(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_ATTRIBUTES = regex(r"\s*\{[#.][^{}]*\}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +222,13 @@ def _closing(lines: Sequence[str], number: int) -> re.Pattern[str] | None:
     line = lines[number]
     if (fence := _FENCE.fullmatch(line)) is not None:
         mark = fence[1] or fence[2]
-        return re.compile(rf"[\s>]*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+        return regex(rf"[\s>]*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     if _COMMENT.match(line):
-        return re.compile(r".*-->")
+        return regex(r".*-->")
     if (raw := _RAW.match(line)) is not None:
-        return re.compile(rf".*</{raw[1]}>", re.IGNORECASE)
+        return regex(rf".*</{raw[1]}>", re.IGNORECASE)
     if (instruction := _INSTRUCTION.match(line)) is not None:
-        return re.compile(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
+        return regex(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
     opens = _BLOCK.match(line) or (_TAG.fullmatch(line) and _is_first(lines, number))
     return _BLANK if opens else None
 
@@ -269,11 +269,11 @@ _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
 _ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
 _NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
 _NO_END += r"(?!(?<=\d\.) (?:Jan|Feb|Mär|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)"  # "am 8. Dezember" too
-_SENTENCE = re.compile(
+_SENTENCE = regex(
     rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|"
     rf"[^\n]{{1,{_LONGEST}}}(?=\s)|[^\n]{{1,{_LONGEST}}})"
 )
-_HEADING_AT = re.compile(r"\s*#{1,6} +\S")
+_HEADING_AT = regex(r"\s*#{1,6} +\S")
 _MARKS = 8  # tokens for "…" before and after
 _LEAD = 4  # tokens for that before a line
 _TO_FOLLOW = 20  # characters behind a word, in which what is told of it may stand

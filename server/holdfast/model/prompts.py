@@ -27,12 +27,13 @@ from holdfast.model.words import (
     grammar_in,
     in_languages,
     languages_of,
+    regex,
 )
 
 Idle = Literal["empty", "order"]
 
 _LONGEST = 400  # characters: who says more says something
-_SUM = re.compile(
+_SUM = regex(
     r"[\d\s.,()]+(?:[-+*/x×÷^%=][\d\s.,()]+)+|\d+ ?%(?= of \d+)| of \d+\b"
     r"|\d+ ?(?:plus|minus|times|divided by|mal|geteilt durch|fois|moins|divise par|por|mas|menos|entre|per|piu|meno"
     r"|diviso|vezes|mais|dividido por|keer|maal|razy|на|плюс|минус|умножить на|разделить на|足す|引く|かける|加上?"
@@ -41,18 +42,16 @@ _SUM = re.compile(
 # What is written in one piece is a number of something, and no sum, where a group of its digits begins with 0
 # ("030/447"), where a year ends it, or begins it before three digits ("417/2023"), where it has three groups ("4-4-2",
 # "10.0.0.0/8"), or four digits and such a sign ("1366x768").
-_NUMBER_OF_SOMETHING = re.compile(
+_NUMBER_OF_SOMETHING = regex(
     r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|(?:19|20)\d\d/\d{3,}\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
     r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
 )
-_CALL = re.compile(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:(?: ?/ ?|[ .-])\d+)+")  # a telephone number: "030/555 0182"
-_COMPOUND = re.compile(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
-_OF_THE_CALENDAR = re.compile(
-    r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b"
-)
-_GOES_ON = re.compile(r"[a-z_+]")
+_CALL = regex(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:(?: ?/ ?|[ .-])\d+)+")  # a telephone number: "030/555 0182"
+_COMPOUND = regex(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
+_OF_THE_CALENDAR = regex(r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b")
+_GOES_ON = regex(r"[a-z_+]")
 _KEYWORDS = 2  # words that are no sentence: "error log"
-_ASKING = re.compile("[?？؟]")
+_ASKING = regex("[?？؟]")
 
 # What asks memory, whatever stands around it: "what did we decide?", "do you remember?", "who am I?"
 _MEMORY = """
@@ -232,7 +231,7 @@ _SHOWING = frozenset(
     """list show find search summarise summarize recap review print give tell zeig liste montre
     muestra""".split()  # noqa: SIM905
 )
-_QUESTION_UNSPACED = re.compile("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
+_QUESTION_UNSPACED = regex("どう|どこ|どの|いつ|なぜ|怎么|怎麼|哪|为什么|為什麼|什么时候|어떻게|어디|언제|왜|어느")
 
 # Of the asker or those around: "where do I work?" asks memory, whatever else its words are, but not where it points to
 # what is before both: "what do I do next?", "how do we fix this?"
@@ -255,7 +254,7 @@ _BEGINS = frozenset(
     durfen mussen sollen gibt est sont peut peuvent
     doit faut es son esta estan hay puede pueden tiene debe""".split()  # noqa: SIM905
 )
-_TO_YOU = re.compile(
+_TO_YOU = regex(
     r"\W*(?:(?:please|bitte|por favor|s'il te plait) |(?:can|could|would|will) you |(?:kannst|konntest) du |peux-tu "
     r"|puedes )"
 )
@@ -308,7 +307,7 @@ _WRITES = """
     crea scrivi scrivimi escreva escreve crie schrijf
 """
 _NO_PIECE = "the this that these our my your his her their der die das le la el about of from for user success job"
-_MADE_UP = re.compile(
+_MADE_UP = regex(
     r"(?:\W*\b(?:please|bitte|now|jetzt|por favor|s'il te plait|ok|okay|hey)\b)*\W*"
     r"(?:(?:can|could|would|will) you (?:please )?|(?:kannst|konntest) du (?:bitte )?|peux-tu |puedes )?"
     rf"(?:{any_of(folded(_MAKES).split())})(?:[- ](?:{any_of(folded(_FOR_WHOM).split())})\b)*"
@@ -316,17 +315,17 @@ _MADE_UP = re.compile(
     rf"(?P<rest>\W*\Z|\W+(?:{any_of(folded(_SAYS_OF_WHAT).split())})\b.*)",
     re.DOTALL,
 )
-_MADE_UP_UNSPACED = re.compile(
+_MADE_UP_UNSPACED = regex(
     "(?:写|作|画|编|讲|編|寫|畫|講)(?:一|个|個|首|篇|段|幅|张|張|点|點|我|给)*[^。]{0,12}(?:诗|詩|俳句|故事|歌|笑话|笑話|谜语)"
     "|(?:俳句|詩|物語|歌|小説|絵|冗談|なぞなぞ)を?(?:一つ|ひとつ)?(?:書い|作っ|描い|詠ん|歌っ|言っ)"
     "|(?:시|하이쿠|이야기|노래|농담|그림|동화)(?:를|을)? ?(?:하나 )?(?:써|지어|그려|만들어|불러|해)"
 )
-_OURS_UNSPACED = re.compile("我们|我們|我的|咱|私|うち|僕|우리|내 |나의")
-_FOR_SOMEBODY = re.compile(r"\b[A-Z]\w+'s\b|\b(?:for|für|pour|para) [A-Z]")
+_OURS_UNSPACED = regex("我们|我們|我的|咱|私|うち|僕|우리|내 |나의")
+_FOR_SOMEBODY = regex(r"\b[A-Z]\w+'s\b|\b(?:for|für|pour|para) [A-Z]")
 
 
 # Sayings whose single words may name something. "Talk to you tomorrow" asks of no talk.
-_SAYING = re.compile(
+_SAYING = regex(
     r"\b(?:good ?night|sleep well|never ?mind|nvm|no worries|(?:that |it )?makes sense|did the trick|take your time"
     r"|(?:talk|speak) (?:to (?:you|u) |again )?(?:soon|later|then|tomorrow|again)"
     r"|(?:talk|speak)(?: to (?:you|u))?(?=\W*\Z)|(?:once|one) more|shorter|less jargon"
@@ -343,8 +342,8 @@ _SAYING = re.compile(
     r"|lascia (?:stare|perdere)|non importa|piu (?:breve|corto)|procedi pure|buonanotte"
     r"|deixa pra la|mais curto|era isso mesmo|pode seguir|boa noite)\b"
 )
-_PLACE = re.compile(r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b")  # of what is before both
-_QUOTED = re.compile(  # what is to be translated or mended stands there
+_PLACE = regex(r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b")  # of what is before both
+_QUOTED = regex(  # what is to be translated or mended stands there
     r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )*"
     r"(?:translate|ubersetze?|traduis|traduisez|traduce|traduzca|traduci|traduza|traduz|vertaal|proofread"
     r"|(?:fix|correct) the (?:typos?|grammar|spelling)|corrige|corrigez)\b"
@@ -360,7 +359,7 @@ def _words(*texts: str) -> frozenset[str]:
 
 def _pieces(text: str) -> re.Pattern[str]:
     """Matches any of these where no spaces stand between words, the longest first."""
-    return re.compile("|".join(sorted(map(re.escape, folded(text).split()), key=len, reverse=True)))
+    return regex("|".join(sorted(map(re.escape, folded(text).split()), key=len, reverse=True)))
 
 
 def _by_language(text: str) -> tuple[frozenset[str], ...]:
@@ -375,7 +374,7 @@ _ENGLISH = 0
 _POINTS_BACK = frozenset("it that this these those".split())  # noqa: SIM905 - as above
 _FAILS = frozenset("fail fails failing failed crash crashes crashing crashed break breaks broken".split())  # noqa: SIM905
 # Of these what people are called too, where it is written so, and not at the beginning of a sentence.
-_CALLED = re.compile(
+_CALLED = regex(
     r"[^\W\d_A-Z](?<!\b[Hh]i)(?<!\b[Hh]ey)(?<!\b[Oo]k)(?<!\b[Hh]ello)(?<!hanks)(?<!\byou) "
     r"(?:Al|Ben|Bo|Dan|Del|Don|Ed|Ela|Ella|Esa|Fran|Han|May|Mel|Mia|Ola|Sana|Uma|Van|Will)\b(?! \d)"
 )

@@ -26,15 +26,16 @@ from typing import Any, Final
 
 from holdfast.model.note import GLOBAL_SPACE
 from holdfast.model.now import lines_of, stamp
+from holdfast.model.words import regex
 
 NOW, MEMORY = "NOW.md", "MEMORY.md"
 NOW_FOLDER, DAILY, CAPSULES = "now", "daily", "capsules"
 PROPOSALS = "proposals"
 _KEY = "page:"
-_PAGE = re.compile(
+_PAGE = regex(
     r"NOW\.md|MEMORY\.md|now/[^/]+\.md|daily/\d{4}-\d\d-\d\d\.md|(?:capsules|proposals)/[^/]+\.json", re.ASCII
 )
-_DAY = re.compile(r"daily/(\d{4}-\d\d-\d\d)\.md", re.ASCII)
+_DAY = regex(r"daily/(\d{4}-\d\d-\d\d)\.md", re.ASCII)
 
 
 def now_page(space: str | None) -> str:
@@ -71,7 +72,7 @@ def is_page_key(key: str) -> bool:
     return key.startswith(_KEY)
 
 
-_ENTRY = re.compile(r"[ \t]*\\*## \[")
+_ENTRY = regex(r"[ \t]*\\*## \[")
 
 
 def log_title(day: date) -> str:

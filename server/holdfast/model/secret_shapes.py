@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from holdfast.model.words import matches
+from holdfast.model.words import regex
 
 JUDGED: Final = 64  # characters
+_STRETCH: Final = 32_768  # characters that one call into `re` looks at: other threads wait for it
 
 
 def words_of(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
-MASK: Final = re.compile(r"x{4}|X{4}|\*{3}|\.{3}|…|•|\[redacted: ")
-_REFERENCE: Final = re.compile(
+MASK: Final = regex(r"x{4}|X{4}|\*{3}|\.{3}|…|•|\[redacted: ")
+_REFERENCE: Final = regex(
     r"\$[{(]|\$\w+$|%\w+%|\{[{\w]|<|!\w+$|[(\[]"  # ${VAR} $VAR %VAR% {{ var }} {var} <token> !vault (none)
     r"|%\w+\(|[A-Za-z_]\w{0,40}+(?>(?:\.\w{1,40}+){1,6})\("  # %env(VAR)%, base64.b64decode(...)
     r"|\$\w+(?:\[|->)|\w{0,20}[)\]}][=;,)]"  # $_POST["password"]; what is left of `{token: a}=b`
@@ -42,13 +43,13 @@ _STAND_INS: Final = words_of(
     " insert replace replaceme mypassword mysecret mytoken myapikey sha md bcrypt argon argonid scrypt pbkdf"
     " base bcrypthash oauth aes rsa ed hmac utf hs rs es"
 )
-_SEPARATORS: Final = re.compile(r"[\s./_:@~-]+")
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+\d{0,5}(?:[A-Z][a-z]{2,}\d{0,5})*|[A-Z]+\d{0,5}|\d{1,4}")
-_APART: Final = re.compile(r"[\s./_:@~+&-]+")
-_COUNTED: Final = re.compile(r"\d{1,3}[^\W\d_]{1,4}")
-_HUMP: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_DIGITS_AROUND: Final = re.compile(r"\d{0,4}([^\W\d_]*)\d{0,5}")
-_PHRASE: Final = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,9}|[A-Z][a-z]{2,11}(?:-[A-Z][a-z]{2,11}){3,9}")
+_SEPARATORS: Final = regex(r"[\s./_:@~-]+")
+_WORD: Final = regex(r"[A-Z]?[a-z]+\d{0,5}(?:[A-Z][a-z]{2,}\d{0,5})*|[A-Z]+\d{0,5}|\d{1,4}")
+_APART: Final = regex(r"[\s./_:@~+&-]+")
+_COUNTED: Final = regex(r"\d{1,3}[^\W\d_]{1,4}")
+_HUMP: Final = regex(r"[A-Z]?[a-z]+|[A-Z]+")
+_DIGITS_AROUND: Final = regex(r"\d{0,4}([^\W\d_]*)\d{0,5}")
+_PHRASE: Final = regex(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,9}|[A-Z][a-z]{2,11}(?:-[A-Z][a-z]{2,11}){3,9}")
 
 _FEWEST_CHARACTERS: Final = 5
 _LONGEST_COUNT: Final = 20
@@ -173,7 +174,7 @@ SHAPES: Final = (
     Shape(
         "AWS secret key",
         ("secret",),
-        re.compile(
+        regex(
             rf"(?i:secret_?access_?key){QUOTE}[ \t]{{0,8}}+(?:=>|[:=]){QUOTE}[ \t]{{0,8}}+{QUOTE}"
             r"(?P<secret>[A-Za-z0-9/+]{40,}+=*+)"
         ),
@@ -182,52 +183,52 @@ SHAPES: Final = (
     Shape(
         "AWS secret key",
         ("akia", "asia", "secret", "aws"),
-        re.compile(
+        regex(
             r"(?:(?:AKIA|ASIA)[A-Z0-9]{16}|(?i:aws|amazon|secret)[\w -]{0,24}?(?i:key|secret))"
             r"[^A-Za-z0-9+\n]{1,12}(?:(?i:and|with|secret|is|key|the|access)[^A-Za-z0-9/+]{1,4}){0,5}"
             r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
         ),
         is_random,
     ),
-    Shape("Telegram bot token", (":aa",), re.compile(r"(?<![A-Za-z0-9])\d{8,10}+:AA[\w-]{32,}+"), _is_anything),
+    Shape("Telegram bot token", (":aa",), regex(r"(?<![A-Za-z0-9])\d{8,10}+:AA[\w-]{32,}+"), _is_anything),
     Shape(
         "Azure secret",
         ("q~",),
-        re.compile(r"(?<![\w~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![\w~-])"),
+        regex(r"(?<![\w~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![\w~-])"),
         is_random,
     ),
     Shape(
         "Discord token",
         (".",),
-        re.compile(r"(?<![\w.+/-])(?:mfa\.[\w-]{80,}+|[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{25,}+)"),
+        regex(r"(?<![\w.+/-])(?:mfa\.[\w-]{80,}+|[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{25,}+)"),
         is_random,
     ),
     Shape(
         "Terraform Cloud token",
         (".atlasv1.",),
-        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
+        regex(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
     ),
-    Shape("Mailchimp key", ("-us",), re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])")),
-    Shape("Mailgun key", ("mailgun",), re.compile(r"(?<![A-Za-z0-9-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])")),
-    Shape("MaxMind key", ("_mmk",), re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk")),
-    Shape("Facebook token", ("|",), re.compile(r"(?<![A-Za-z0-9])\d{15,16}\|[\w-]{27,40}(?![\w-])"), is_random),
+    Shape("Mailchimp key", ("-us",), regex(r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])")),
+    Shape("Mailgun key", ("mailgun",), regex(r"(?<![A-Za-z0-9-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])")),
+    Shape("MaxMind key", ("_mmk",), regex(r"(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk")),
+    Shape("Facebook token", ("|",), regex(r"(?<![A-Za-z0-9])\d{15,16}\|[\w-]{27,40}(?![\w-])"), is_random),
     Shape(
         "Azure signature",
         ("sig=",),
-        re.compile(r"(?<![A-Za-z0-9])sig=(?P<secret>[A-Za-z0-9%/+_-]{36,}+=*+)"),
+        regex(r"(?<![A-Za-z0-9])sig=(?P<secret>[A-Za-z0-9%/+_-]{36,}+=*+)"),
         is_random,
     ),
     Shape(
         "signed URL",
         ("-signature=",),
-        re.compile(r"(?i:x-(?:amz|goog)-signature)=(?P<secret>[0-9a-fA-F]{40,}+)"),
+        regex(r"(?i:x-(?:amz|goog)-signature)=(?P<secret>[0-9a-fA-F]{40,}+)"),
         _is_drawn_value,
     ),
     # The look ahead makes sure of the three parts once for each run, or every `eyJ` in it would read them again.
     Shape(
         "JWT",
         ("eyj",),
-        re.compile(
+        regex(
             r"(?<![\w-])(?=[\w-]++\.[\w-]{8,}+\.[\w-]{8,}+)"
             r"[\w-]*?(?<![A-Za-z0-9])(?P<secret>eyJ[\w-]{8,}+\.[\w-]++\.[\w-]++)"
         ),
@@ -237,26 +238,26 @@ SHAPES: Final = (
     Shape(
         "JWT",
         ("eyj",),
-        re.compile(r"(?<![\w.-])eyJ[\w-]{8,}+\.[\w-]*+\.[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{8,}+"),
+        regex(r"(?<![\w.-])eyJ[\w-]{8,}+\.[\w-]*+\.[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{8,}+"),
         _is_anything,
     ),
     Shape(
         "JSON web key",
         ('"kty"',),
-        re.compile(r'"(?:d|k|p|q|dp|dq|qi)"\s{0,4}+:\s{0,4}+"(?P<secret>[\w-]{20,}+)"'),
+        regex(r'"(?:d|k|p|q|dp|dq|qi)"\s{0,4}+:\s{0,4}+"(?P<secret>[\w-]{20,}+)"'),
         is_random,
     ),
     Shape(
         "authorization header",
         ("authorization",),
-        re.compile(rf"{_AUTH}(?P<secret>[\w.~+/=:-]{{8,}}+)"),
+        regex(rf"{_AUTH}(?P<secret>[\w.~+/=:-]{{8,}}+)"),
         is_password,
     ),
-    Shape("bearer token", ("bearer",), re.compile(r"(?i:\bbearer)[ \t]{1,8}+(?P<secret>[\w.~+/=-]{20,}+)"), is_random),
+    Shape("bearer token", ("bearer",), regex(r"(?i:\bbearer)[ \t]{1,8}+(?P<secret>[\w.~+/=-]{20,}+)"), is_random),
     Shape(
         "session cookie",
         ("cookie", "sess", "sid="),
-        re.compile(
+        regex(
             r"(?i:\b(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid"
             r"|_?[a-z_.-]{0,24}?sess(?:ion)?(?:[_-]?id)?|sid))"
             r"=(?P<secret>[\w%.~+/:-]{16,}+=*+)"
@@ -266,7 +267,7 @@ SHAPES: Final = (
     Shape(
         "registry password",
         ('auth"', "_auth", "_password"),
-        re.compile(
+        regex(
             r"""(?:"auth"\s{0,4}+:\s{0,4}+"|_(?:auth|password)\s{0,4}+=\s{0,4}+"?)(?P<secret>[\w+/-]{8,}+=*+)"""
         ),
         is_random,
@@ -274,18 +275,18 @@ SHAPES: Final = (
     Shape(
         "URL password",
         ("://",),
-        re.compile(r"""://[^\s/:@"'<>`]{0,128}+:(?P<secret>[^\s/"'<>`]{1,256})@"""),
+        regex(r"""://[^\s/:@"'<>`]{0,128}+:(?P<secret>[^\s/"'<>`]{1,256})@"""),
     ),
     Shape(
         "URL token",
         ("://",),
-        re.compile(r"""://(?P<secret>[\w-]{20,128}+)@[A-Za-z0-9]"""),
+        regex(r"""://(?P<secret>[\w-]{20,128}+)@[A-Za-z0-9]"""),
         is_random,
     ),
     Shape(
         "password",
         ("@",),
-        re.compile(
+        regex(
             r"(?<![\w/@.:-])[A-Za-z][\w.-]{0,31}+:(?P<secret>[^\s:@/'\"`<>]{5,64}+)"
             r"@(?:[A-Za-z][\w-]{0,62}+(?>(?:\.[\w-]{1,63}+){1,6})|(?:\d{1,3}\.){3}\d{1,3}|localhost)(?![\w@])"
         ),
@@ -294,25 +295,25 @@ SHAPES: Final = (
     Shape(
         "password",
         (":543", ":*:"),
-        re.compile(r"(?m)^[\w.*-]{1,128}+:(?:543\d|\*):[\w.*-]{1,64}+:[\w.-]{1,64}+:(?P<secret>\S{4,128}+)$"),
+        regex(r"(?m)^[\w.*-]{1,128}+:(?:543\d|\*):[\w.*-]{1,64}+:[\w.-]{1,64}+:(?P<secret>\S{4,128}+)$"),
     ),
     Shape(
         "password",
         ("pass:",),
-        re.compile(r"""-pass(?:in|out)?[ =]["']?pass:(?P<secret>[^\s"']{4,128}+)"""),
+        regex(r"""-pass(?:in|out)?[ =]["']?pass:(?P<secret>[^\s"']{4,128}+)"""),
     ),
-    Shape("password", ("identified",), re.compile(
+    Shape("password", ("identified",), regex(
         r"""(?i:identified\s{1,4}+(?:with\s{1,4}+\w{1,40}+\s{1,4}+)?by\s{1,4}+)["'](?P<secret>[^"'\n]{4,128}+)["']""")),
     Shape(
         "password",
         ("auth",),
-        re.compile(r"""(?i:auth)\s?=?\s?\(\s?["'][^"'\n]{1,64}["'],\s?["'](?P<secret>[^"'\n]{4,128}+)["']\s?\)"""),
+        regex(r"""(?i:auth)\s?=?\s?\(\s?["'][^"'\n]{1,64}["'],\s?["'](?P<secret>[^"'\n]{4,128}+)["']\s?\)"""),
     ),
-    Shape("password", ("chpasswd",), re.compile(
+    Shape("password", ("chpasswd",), regex(
         rf"""(?<![A-Za-z0-9._%+@-]){_USERS}:(?P<secret>[^\s"':]{{4,128}}+)["']?\s{{1,4}}+\|"""
         r"""\s{0,4}+(?:sudo\s{1,4}+)?chpasswd"""
     )),
-    Shape("password", ("sudo -s", "--password-stdin", "--passphrase-fd"), re.compile(
+    Shape("password", ("sudo -s", "--password-stdin", "--passphrase-fd"), regex(
         r"""(?:echo|printf)\s{1,4}+(?:-n\s{1,4}+)?["']?(?P<secret>[^\s"'|]{4,128}+)["']?\s{0,4}+\|\s{0,4}+"""
         r"""(?=[^\n|]{0,80}(?:sudo -S|-stdin|passphrase-fd))"""
     )),
@@ -335,10 +336,10 @@ def shapes(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 # --- cookies --------------------------------------------------------------------------------------
 
-_COOKIE: Final = re.compile(
+_COOKIE: Final = regex(
     rf"(?:set-)?cookies?{QUOTE}[ \t]{{0,4}}+[:=]{QUOTE}[ \t]{{0,4}}+{QUOTE}|(?:-b|--cookie)[ =][\"']?"
 )
-_PAIR: Final = re.compile(r"""(?:^|(?<=[;\s"'`]))([!#$%&*+.^|~\w-]{1,64}+)=("?[^\s;,"'`\\]{8,4096}+)""")
+_PAIR: Final = regex(r"""(?:^|(?<=[;\s"'`]))([!#$%&*+.^|~\w-]{1,64}+)=("?[^\s;,"'`\\]{8,4096}+)""")
 _ATTRIBUTES: Final = words_of("path expires domain max-age samesite version priority _ga _gid _gat _fbp _gcl_au")
 _LONGEST_HEADER: Final = 4096
 
@@ -359,16 +360,16 @@ def _cookies(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 # --- `curl -u user:password` ----------------------------------------------------------------------
 
-_CLIENTS: Final = re.compile(r"\b(?:curl|wget|https?|xh|ab|httpie)\b")
-_USER: Final = re.compile(
+_CLIENTS: Final = regex(r"\b(?:curl|wget|https?|xh|ab|httpie)\b")
+_USER: Final = regex(
     rf"""(?<!\S)(?:-u|-U|-a|--user|--proxy-user|--auth)[ =]?["']?{_USERS}:(?P<secret>[^\s"'`]{{3,256}}+)"""
     r"""|(?<!\S)--(?:http-)?password[ =]["']?(?P<other>[^\s"'`-][^\s"'`]{3,255}+)"""
 )
-_DATABASES: Final = re.compile(
+_DATABASES: Final = regex(
     r"\b(?:mysql\w{0,8}|mariadb(?:-\w{1,8})?|sshpass|redis-cli|docker|podman|az|7z|zip"
     r"|unzip|smbclient|ldapsearch|htpasswd)\b"
 )
-_ARGUMENT: Final = re.compile(r"""(?<!\S)(?:-p|-a|-P|-w|-b)(?P<gap> ?)["']?(?P<secret>[^\s"'`-][^\s"'`]{3,127}+)""")
+_ARGUMENT: Final = regex(r"""(?<!\S)(?:-p|-a|-P|-w|-b)(?P<gap> ?)["']?(?P<secret>[^\s"'`-][^\s"'`]{3,127}+)""")
 _GAPLESS: Final = words_of("mysql mysqldump mysqladmin mysqlimport mariadb mariadb-dump 7z")
 
 
@@ -399,7 +400,7 @@ def _arguments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
 
 # --- PuTTY's key files ----------------------------------------------------------------------------
 
-_PUTTY: Final = re.compile(
+_PUTTY: Final = regex(
     r"Private-Lines: \d{1,5}+(?>(?:\s|\\[nr])+)(?P<secret>(?>(?:[A-Za-z0-9+/=]{4,}+(?>(?:\s|\\[nr])*))+)"
     r"(?:Private-(?:MAC|Hash): [0-9a-f]++)?)"
 )
@@ -410,3 +411,18 @@ def _putty(text: str) -> Iterator[tuple[int, int, str]]:
         for match in _PUTTY.finditer(text):
             secret = match["secret"].rstrip()
             yield match.start("secret"), match.start("secret") + len(secret), "private key"
+
+
+def matches(pattern: re.Pattern[str], text: str, longest: int) -> Iterator[re.Match[str]]:
+    """As `finditer`, in calls that are each short. What is longer than `longest` is looked at once more."""
+    at = 0
+    while at < len(text):
+        until = min(at + _STRETCH, len(text))
+        for match in pattern.finditer(text, at, until + longest):
+            if match.start() >= until or match.start() < at:
+                break
+            if match.end() == until + longest:  # it may go on
+                match = pattern.match(text, match.start()) or match  # noqa: PLW2901 - the whole of it
+            yield match
+            at = max(at, match.end())
+        at = max(at, until)

@@ -30,10 +30,11 @@ from holdfast.model.secret_shapes import (
     is_random,
     is_spoken_password,
     is_stand_in,
+    matches,
     shapes,
     words_of,
 )
-from holdfast.model.words import any_of, matches
+from holdfast.model.words import any_of, regex
 
 _PASSWORDS: Final = (
     "password|passwd|passphrase|pass phrase|passcode|pass code|pwd|pass word"
@@ -83,7 +84,7 @@ def _kinds() -> dict[str, str]:
 
 @cache
 def _names() -> re.Pattern[str]:
-    return re.compile(any_of(_kinds()))
+    return regex(any_of(_kinds()))
 
 
 _LONGEST_NAME: Final = 32
@@ -109,12 +110,12 @@ _ABOUT: Final = words_of(
     " label table column key_id pair pairs management metadata"
 )
 _ABOUT_SAID: Final = _ABOUT - {"was"}  # "the password was set to …"
-_MORE: Final = re.compile(r"[_-][A-Za-z0-9_-]{1,32}+|[A-Z0-9][A-Za-z0-9]{0,32}+")
-_SIGN: Final = re.compile(
+_MORE: Final = regex(r"[_-][A-Za-z0-9_-]{1,32}+|[A-Z0-9][A-Za-z0-9]{0,32}+")
+_SIGN: Final = regex(
     rf"{QUOTE}\]?[ \t]{{0,8}}+(?:=>|:=|={{1,3}}+|->|→|[:：＝])[*]{{0,2}}+[ \t]{{0,8}}+"
     r"|\s{0,2}(?:\(\"|\('|>)|[\"'] (?:value|content)=(?=[\"'])|[ \t]{0,4}\|[ \t]{1,4}"
 )  # fmt: skip
-_NEXT_LINE: Final = re.compile(r"[ \t]{0,4}:?[*]{0,2}+:?[ \t]{0,4}\r?\n\s{0,8}(?:```\w{0,12}\n)?(?=\S+[ \t]*(?:\n|$))")
+_NEXT_LINE: Final = regex(r"[ \t]{0,4}:?[*]{0,2}+:?[ \t]{0,4}\r?\n\s{0,8}(?:```\w{0,12}\n)?(?=\S+[ \t]*(?:\n|$))")
 _OF: Final = (
     r"(?:for|of|on|in|to|at|from|with|used|für|fürs|von|vom|zum|zur|des|der|auf|bei|am|im|du|de|del|da|do|di|per|para"
     r"|por|pour|sur|voor|van|dla|do|för|til|для|от|к|на|the|our|my|your)"
@@ -130,48 +131,46 @@ _SAYS: Final = (
     r"|the string|the following)[:,]?\s{1,2})?))"
 )  # fmt: skip
 _VERBS: Final = (
-    re.compile(_BRACKETED + _SAYS),
-    re.compile(rf"{_BRACKETED}\s{_OF}\s{_ASIDE}{{1,48}}?{_SAYS}"),
-    re.compile(rf"(?:\s[^\W\d_]{{2,16}}){{1,2}}?{_SAYS}"),
+    regex(_BRACKETED + _SAYS),
+    regex(rf"{_BRACKETED}\s{_OF}\s{_ASIDE}{{1,48}}?{_SAYS}"),
+    regex(rf"(?:\s[^\W\d_]{{2,16}}){{1,2}}?{_SAYS}"),
 )
-_UNSPACED_VERB: Final = re.compile(
+_UNSPACED_VERB: Final = regex(
     r"[^\x00-\x7f\n。，、：]{0,12}?\s{0,2}(?:现在是|現在は|是|为|為|は|が|은|는|이|を|[:：=]|הוא|היא|هي|هو|है|คือ|là)\s{0,2}(?:[:：]\s?)?"
 )
-_FOLLOWING: Final = re.compile(r"\s([^\W\d_]{2,16})\b(?!\s?[:=])")
-_ARTICLE: Final = re.compile(r"\s(?:is|as|ist|als|est|es)\s(?:the|your|our|my|its|a|das|unser|mein|le|la|notre)\s")
-_AHEAD: Final = re.compile(
+_FOLLOWING: Final = regex(r"\s([^\W\d_]{2,16})\b(?!\s?[:=])")
+_ARTICLE: Final = regex(r"\s(?:is|as|ist|als|est|es)\s(?:the|your|our|my|its|a|das|unser|mein|le|la|notre)\s")
+_AHEAD: Final = regex(
     r"(?:^|(?<=[\s(]))[`\"']?(?P<secret>[^\s`\"']{6,64})[`\"']?\s(?:is|as|ist|als|est|es)\s"
     r"(?:the|your|our|my|its|a|das|unser|mein|le|la|notre)\s(?:[\w-]{1,20}\s){0,3}$"
 )
-_PAIR: Final = re.compile(r"(?:credential|cred|login|zugangsdaten|zugang|identifiant|credenciale|логин)[a-z]{0,3}")
-_PAIR_VALUE: Final = re.compile(
+_PAIR: Final = regex(r"(?:credential|cred|login|zugangsdaten|zugang|identifiant|credenciale|логин)[a-z]{0,3}")
+_PAIR_VALUE: Final = regex(
     r"(?:\s(?:for|für|of|to|pour|para)\s[^\n:=.]{1,40}?)?"
     r"\s{0,2}(?::|=|\b(?:is|are|sind|lauten|sont|son)\b)\s{0,2}[`\"']?"
     r"[\w.@+-]{1,40}(?:\s?/\s?|:|\s\|\s)(?P<secret>[^\s`\"'/][^\s`\"']{4,63})"
 )
-_CHANGED: Final = re.compile(r"\b(?:chang|set|reset|rotat|updat|switch|geändert|gesetzt)\w{0,4}\b")
-_USED: Final = re.compile(
+_CHANGED: Final = regex(r"\b(?:chang|set|reset|rotat|updat|switch|geändert|gesetzt)\w{0,4}\b")
+_USED: Final = regex(
     r"(?:\b(?:login|user|username|with|and|use|using|mit|und|avec|et|con|y|с|и)\b[^\n.;:]{0,32}|[/,]\s?)$"
 )
-_VENDORED: Final = re.compile(
+_VENDORED: Final = regex(
     r"\b(?:api|access|auth|private|secret|client|deploy|signing|personal|bearer|refresh|bot|service|install|user)[ _-]$"
     r"|\b(?:use|using|with|mit|avec)\s$"
 )
 
-_MIXED: Final = re.compile(r"(?=[A-Za-z]*+\d)(?=\d*+[A-Za-z])(?=(?:[^\d]*\d){2})[A-Za-z0-9]{8,32}")
+_MIXED: Final = regex(r"(?=[A-Za-z]*+\d)(?=\d*+[A-Za-z])(?=(?:[^\d]*\d){2})[A-Za-z0-9]{8,32}")
 
-_EMPHASIS: Final = re.compile(r"[*_]{1,2}(?=\S)")
+_EMPHASIS: Final = regex(r"[*_]{1,2}(?=\S)")
 _CLOSING: Final = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", "‘": "’", "‹": "›"}
-_OPENING: Final = re.compile(r"""\\?(["'`])|(?:[“„«「『‘‹])[  ]?""")
+_OPENING: Final = regex(r"""\\?(["'`])|(?:[“„«「『‘‹])[  ]?""")
 _CLOSERS: Final = {**dict(zip("\"'`", "\"'`", strict=True)), **_CLOSING}
-_QUOTED: Final = {opening: re.compile(rf"[^{closing}\n]++") for opening, closing in _CLOSERS.items()}
+_QUOTED: Final = {opening: regex(rf"[^{closing}\n]++") for opening, closing in _CLOSERS.items()}
 # A comma, semicolon or ampersand ends a value only where something else begins.
-_BARE: Final = re.compile(
-    r"""(?>(?:[^\s"'`,;&<>|\\\[]|\[(?!redacted: )|[,;&](?=[^\s"'`,;&<>|\\])(?![\w.-]{1,32}+[=:]))+)"""
-)
-_SPOKEN: Final = re.compile(r"""(?>(?:[^\s"'`<>|\\\[。，、；！？」』”»]|\[(?!redacted: )|'(?=\w))+)""")
-_ASCII: Final = re.compile(r"[!-~]++")
-_SEED: Final = re.compile(r"(?>(?:[a-z]{3,8}[ ,]{1,2}){11,23})[a-z]{3,8}")
+_BARE: Final = regex(r"""(?>(?:[^\s"'`,;&<>|\\\[]|\[(?!redacted: )|[,;&](?=[^\s"'`,;&<>|\\])(?![\w.-]{1,32}+[=:]))+)""")
+_SPOKEN: Final = regex(r"""(?>(?:[^\s"'`<>|\\\[。，、；！？」』”»]|\[(?!redacted: )|'(?=\w))+)""")
+_ASCII: Final = regex(r"[!-~]++")
+_SEED: Final = regex(r"(?>(?:[a-z]{3,8}[ ,]{1,2}){11,23})[a-z]{3,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ class _Value:
     judged: str
 
     def span(self, text: str) -> tuple[int, int]:
-        return self.start, self.start + len(_trimmed(self.run.match(text, self.start)))
+        return self.start, self.start + len(_trimmed(self.run, self.run.match(text, self.start)))
 
     @property
     def is_one_word(self) -> bool:
@@ -194,7 +193,7 @@ def _value(text: str, at: int, bare: re.Pattern[str]) -> _Value:
     """The value that begins there, in quotation marks or `bare`."""
     quote = _OPENING.match(text, at)
     start, run = (quote.end(), _QUOTED[quote[1] or quote[0][0]]) if quote else (at, bare)
-    return _Value(start, run, _trimmed(run.match(text, start, start + JUDGED)))
+    return _Value(start, run, _trimmed(run, run.match(text, start, start + JUDGED)))
 
 
 def named(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
@@ -396,12 +395,12 @@ def _pairs(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
                 yield found.start("secret"), found.start("secret") + len(secret), "password"
 
 
-def _trimmed(value: re.Match[str] | None) -> str:
+def _trimmed(run: re.Pattern[str], value: re.Match[str] | None) -> str:
     if value is None:
         return ""
-    if value.re is _BARE:
+    if run is _BARE:
         return value[0].rstrip(")]}.*")
-    if value.re in (_SPOKEN, _ASCII):
+    if run in (_SPOKEN, _ASCII):
         return value[0].rstrip(".,;:?)]}*…")
     return value[0].rstrip("\\" + " \u00a0")
 
@@ -470,7 +469,7 @@ def find(text: str) -> list[Finding]:
 
 # An embedded file is no place for keys, and long enough to hold by chance what looks like one.
 _EMBEDDED_HINT: Final = ";base64,"
-_EMBEDDED: Final = re.compile(r";base64,[A-Za-z0-9+/=%]++")
+_EMBEDDED: Final = regex(r";base64,[A-Za-z0-9+/=%]++")
 _LONGEST_PREFIX: Final = max(map(len, BY_PREFIX))
 _JUDGED_BODY: Final = 512  # characters
 _LONGEST_HUMP: Final = 4  # letters on average
@@ -478,7 +477,7 @@ _LONGEST_HUMP: Final = 4  # letters on average
 
 @cache
 def _prefixes() -> re.Pattern[str]:
-    return re.compile(rf"(?<![A-Za-z0-9]){any_of(BY_PREFIX)}")
+    return regex(rf"(?<![A-Za-z0-9]){any_of(BY_PREFIX)}")
 
 
 @cache
@@ -517,9 +516,9 @@ def _is_drawn(body: str, row: Format) -> bool:
 
 # --- private keys ---------------------------------------------------------------------------------
 
-_KEY_MARK: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_MARK: Final = regex(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # What follows the first line of a block that was cut off: headers and base64, newlines perhaps escaped.
-_KEY_BODY: Final = re.compile(
+_KEY_BODY: Final = regex(
     r"(?>(?:\s|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[^\n\\]*+"
     r"|[A-Za-z0-9+/]{16,}+=*+|[A-Za-z0-9+/]++={1,2})*)"
 )

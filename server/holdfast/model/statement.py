@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, NUMBERED, NUMERALS, ORDINALS
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, query_terms
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, query_terms, regex
 
 CHANGE_WORDS = frozenset(
     """
@@ -119,13 +119,13 @@ HAPPENINGS = OCCASIONS | frozenset(
     incident measured closed resolved investigated""".split()  # noqa: SIM905
 )
 # What was meant to be, and what came: neither is a newer version of the other.
-_MEANT = re.compile(
+_MEANT = regex(
     r"\b(?:aim(?:s|ed|ing)?|goals?|budget(?:ed)?|estimate[ds]?|estimation|forecast|expect(?:s|ed|ing)?|hope[ds]?|"
     r"hypothesis|intend(?:s|ed)?|planned|plans? (?:is|was|to)|predict(?:s|ed|ion)?|quote[ds]?|recommend(?:s|ed)?|"
     r"scheduled|supposed|wants? to|meant to|ziel|schatzung|geschatzt|erwarten|erwartet|empfohlen|empfiehlt|geplant|"
     r"vorgesehen|kostenvoranschlag|hypothese|objectif|estime|prevu|recommande|objetivo|presupuesto|previsto|estimado)\b"
 )
-_CAME = re.compile(
+_CAME = regex(
     r"\b(?:took (?!over)|came (?:to|through|in)|ended|finished|lasted|arrived|landed|shipped with|spent|kept \S+ |"
     r"in the end|so far|turned out|actual(?:ly)?|(?:is|are) at \d+ ?(?:%|percent)|dauerte|kostete|brauchte|am ende|"
     r"ergebnis|bisher|a dure|a coute|finalement|costo|al final|resultado)"
@@ -149,42 +149,38 @@ UNITS = (
 )
 SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
 PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
-CODE = re.compile(r"[a-z]{2,}-\d{2,}")  # of an incident, say
+CODE = regex(r"[a-z]{2,}-\d{2,}")  # of an incident, say
 UNIT_OF = {word: place for place, words in enumerate(UNITS) for word in words.split()}
 Kind = Literal["word", "name", "value"]
 
 LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
 STEM = 6  # letters of a word that are compared
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
-TOKEN = re.compile(rf"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w{SIGNS}.:/@+'\u2019%-]*[\w{SIGNS}%+])?|/[\w/.-]+|:")
-_SAID = re.compile(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
-_POINT_OF_A_WORD = re.compile(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
+_SENTENCE = regex(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
+TOKEN = regex(rf"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w{SIGNS}.:/@+'\u2019%-]*[\w{SIGNS}%+])?|/[\w/.-]+|:")
+_SAID = regex(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
+_POINT_OF_A_WORD = regex(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
     r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
 )
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
-_CHAT = re.compile(
-    r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE
-)
-_ASIDE = re.compile(
-    r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE
-)
+_ENDINGS = regex(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
+_CHAT = regex(r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE)
+_ASIDE = regex(r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE)
 _LEAST_BEFORE = 4  # words before an aside
 _CONTRACTED = frozenset("it that this what who where when how there here let he she".split())  # noqa: SIM905 - as above
 _PRONOUNS = frozenset("I")
-_NUMBER = re.compile(r"\d[\d.,:/-]*")
-_INNER = re.compile(r"\w[/.:@]\w")
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
-_TOPIC_MARK = re.compile("[はが是有在는은이가]")
-_CHANGES = re.compile(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
-_WHY = re.compile(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
-_DATED_LINE = re.compile(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
+_NUMBER = regex(r"\d[\d.,:/-]*")
+_INNER = regex(r"\w[/.:@]\w")
+UNSPACED = regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
+_TOPIC_MARK = regex("[はが是有在는은이가]")
+_CHANGES = regex(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
+_WHY = regex(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
+_DATED_LINE = regex(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 _KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
-_STATES = re.compile(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+_STATES = regex(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
 # Between two clauses. The first one may only say of what the second is: "Bar next door: ...", "For the study, ...".
 _AND = "(?:so|and|but|und|aber|y|pero|et|mais)"
-_CLAUSE = re.compile(rf"(?<=[.!?;])\s+|\n+|:\s+|,\s+(?:{_AND}\s+)?|\s+{_AND}\s+")
-_OF_WHAT = re.compile(
+_CLAUSE = regex(rf"(?<=[.!?;])\s+|\n+|:\s+|,\s+(?:{_AND}\s+)?|\s+{_AND}\s+")
+_OF_WHAT = regex(
     r"(?:for|at|in|on|with|of|from|during|f\u00fcr|bei|im|am|an|auf|mit|pour|chez|dans|para|con)\b", re.IGNORECASE
 )
 _LEAST_CLAUSE, _LEAST_TOPIC = 3, 4  # words of a clause, and of one before a colon
@@ -196,13 +192,13 @@ _EVERY = (
 _HOURS = "|".join(word for word in NUMERALS if len(word) > 2)  # noqa: PLR2004 - "a" is none here
 _CLOCK = rf"(?:\d{{1,2}}(?:[:.]\d\d)?(?: ?[ap]m| ?uhr)?|half|noon|{_HOURS})"
 # What is said of an occasion that comes round, and what stands behind a colon then.
-_COMES_ROUND = re.compile(  # of one with somebody only where it says how often: else it is that very one
+_COMES_ROUND = regex(  # of one with somebody only where it says how often: else it is that very one
     rf"\b(?:{_EVERY}|every|always|usually)\b|\A(?!.*\b(?:with|mit|avec|con)\b).*\b(?:costs?|goes|comes|moves?|moved|"
     rf"starts?|begins?|ends?|lasts?|raised|kostet|beginnt|dauert|co[uû]te|commence|cuesta|empieza|"
     rf"(?:at|from|um|ab|a las) {_CLOCK})\b",
     re.IGNORECASE,
 )
-_TIMETABLE = re.compile(
+_TIMETABLE = regex(
     rf"(?:the |on |am )?(?:{_EVERY}|{_DAY}(?: (?:at )?{_CLOCK}|\Z)|\d{{1,2}}(?:[:.]\d\d)?(?: ?[ap]m| uhr)?"
     r"(?: (?:to|till|until|bis) |-|\W*\Z))",
     re.IGNORECASE,
@@ -513,12 +509,12 @@ def _may_be_verb(word: str, place: int) -> bool:
 
 # What a sentence says beside its claim: "…, because the old contract had become too expensive", "… (see the mail)". It
 # is left where it tells a value, or ends no sentence.
-_REASON = re.compile(
+_REASON = regex(
     rf"(?:[,;]?\s(?:{'|'.join(WHY)}|according to|gemäß|selon|según|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
     r"[^,.;!?()\d\n]*(?=\Z|\n|[.!?]+(?:\s|\Z)|[,;]\s)|\s\((?:see|siehe|voir|véase|cf)\b[^()\d\n]*\))",
     re.IGNORECASE,
 )
-_A_VALUE = re.compile(rf"\b(?:{'|'.join(sorted(DAYS | NUMBER_WORDS.keys()))})\b")
+_A_VALUE = regex(rf"\b(?:{'|'.join(sorted(DAYS | NUMBER_WORDS.keys()))})\b")
 _LEAST_BEFORE = 4  # words before a reason
 
 
@@ -534,13 +530,13 @@ def without_reasons(text: str) -> str:
 
 # --- what was to be done --------------------------------------------------------------------------
 
-_HAS_HAPPENED = re.compile(
+_HAS_HAPPENED = regex(
     r"\b(?:done|bought|brought|paid|sent|got|made|sold|told|met|wrote|written|built|taken|took|put|gave|given|swept|"
     r"held|(?!need|us|nam|bas|block|delay|postpon|fail|tri|start|mov|schedul|plann|requir|suppos|(?:red|bed|shed)\b)"
     r"[a-z]{2,}ed|erledigt|fertig|(?:auf|ab|an|ein|aus|weg)?ge[a-z]{3,}(?:t|en)|[a-z]{2,}iert|fait|a ete|ont ete|hecho|"
     r"[a-z]{2,}ado)\b"
 )
-_NOT_YET = re.compile(
+_NOT_YET = regex(
     r"\b(?:not|never|yet|still|must|should|will|would|to be|needs?|have to|has to|half|part(?:ly|ially)?|each|every|"
     r"always|usually|nicht|noch|muss|immer|jede\w|pas|encore|doit|chaque|no|todavia|aun|debe|cada)\b|n't\b"
 )

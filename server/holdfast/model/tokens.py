@@ -9,12 +9,13 @@ The pieces below are known to be one token of both, alone or behind a space.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from math import ceil
 from typing import Final
+
+from holdfast.model.words import regex
 
 PIECES: Final = frozenset(  # a list of words reads better as one text
     """
@@ -228,16 +229,16 @@ SINGLE: Final = frozenset(
 # A blank joins what stands behind it and costs nothing, but before a number, before a character that is no token of its
 # own, before Thai, kana and Han, which are written without blanks, and before white space. With some of kana and Han
 # that are tokens of their own it costs one more than apart.
-_APART: Final = re.compile(r"[\u0e00-\u0e7f\u3000-\uabff]")
+_APART: Final = regex(r"[\u0e00-\u0e7f\u3000-\uabff]")
 _JOINING: Final = "".join(each for each in SINGLE if not each.isnumeric() and not _APART.match(each))
-_PART = re.compile(
+_PART = regex(
     r"[A-Za-z]+|[0-9]+"
     r"| [\u3001-\uabff]"
     rf"| (?=\s?[^\x00-/:-\x7f{_JOINING}]|\t)"
     r"| {2,}(?![^\x00-/:-\x7f])"
     r"|\n+|[!-/:-@\[-`{-~]+|[^ -~\n]+"
 )
-_CASED = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CASED = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER, _CAPITAL = 0.6, 0.62  # of a word that is in no list
 _ENDLESS = 0.7  # of a longer word than is looked at
 _BROKEN = 0.48  # for a word that is not made of known pieces

@@ -33,7 +33,7 @@ from holdfast.model.numbers import (
     one_of,
     written_numbers,
 )
-from holdfast.model.words import any_of, lowered, plainly
+from holdfast.model.words import any_of, lowered, plainly, regex
 
 LONGEST, MOST = 4000, 100  # characters of a text that are looked at, and values of it
 
@@ -196,9 +196,9 @@ def _hour_patterns() -> tuple[re.Pattern[str], ...]:
 
 _PART_OF_DAY = by_words(_PARTS_OF_DAY)
 _MINUTES = {plainly(words): minutes for words, minutes in (*_BEFORE_HOUR.items(), *_BEHIND_HOUR.items())}
-_AT, _AT_SPANISH = re.compile(r"(?<!\w)(?:at|um)\s\Z"), re.compile(r"(?<!\w)a\slas?\s\Z")
-_FROM = re.compile(r"(?<!\w)(?:at|by|from|to|till?|until|around|about|um|ab|bis|gegen|a|de|vers|las?)\s\Z")
-_NO_NOUN = re.compile(
+_AT, _AT_SPANISH = regex(r"(?<!\w)(?:at|um)\s\Z"), regex(r"(?<!\w)a\slas?\s\Z")
+_FROM = regex(r"(?<!\w)(?:at|by|from|to|till?|until|around|about|um|ab|bis|gegen|a|de|vers|las?)\s\Z")
+_NO_NOUN = regex(
     r"\W*\Z|[.,;:!?)]|\s(?:on|every|each|in|for|today|tomorrow|tonight|and|or|to|till|until|because|since|so|as|now|from"
     r"|instead|sharp|im|bis|und)\b"
 )
@@ -349,7 +349,7 @@ _AND_A_HALF = r"\s(?:and\sa\shalf|et\sdemie?|y\smedi[ao])(?!\w)"
 def _unit_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Of a unit behind a number, and of a currency before one."""
     behind = rf"[ -]?(?P<unit>{one_of(_units())})(?!\w)(?P<half>{_AND_A_HALF})?"
-    return re.compile(behind), re.compile(rf"(?<![^\W\d])(?P<unit>{one_of(_CURRENCY_FIRST.split())})\s?\Z")
+    return regex(behind), regex(rf"(?<![^\W\d])(?P<unit>{one_of(_CURRENCY_FIRST.split())})\s?\Z")
 
 
 def _measure(text: _Text, number: Number) -> Value | None:
@@ -379,12 +379,10 @@ def _measure(text: _Text, number: Number) -> Value | None:
     return text.value(start, found.end() if found else end, *readings)
 
 
-_OFTEN = re.compile(
+_OFTEN = regex(
     r"(?:\b(?:times|once|twice|often|much|hours?|minutes?|days?|weeks?|euros?|dollars?|pounds?|k?g|mg|ml|l|km|miles)|[€$£%])\s\Z"
 )
-_OR = re.compile(
-    r"\b(?:\d+|an?|one|two|three|four|five|six|eine?|zwei|drei|vier)\s(?:to|or|and|bis|oder|und|ou|o|y)\s\Z"
-)
+_OR = regex(r"\b(?:\d+|an?|one|two|three|four|five|six|eine?|zwei|drei|vier)\s(?:to|or|and|bis|oder|und|ou|o|y)\s\Z")
 
 
 def _is_unit(text: _Text, number: Number, found: re.Match[str]) -> bool:
@@ -404,8 +402,8 @@ def _count(text: _Text, number: Number) -> Value | None:
     return text.value(number.start, number.end, *readings) if readings else None
 
 
-_WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_][\w-]*)\.?\s(?:no\.\s|#)?\Z")
-_NOUN_BEHIND = re.compile(r"[\s-](?!of\b)\w")
+_WORD_BEFORE = regex(r"(?P<word>[^\W\d_][\w-]*)\.?\s(?:no\.\s|#)?\Z")
+_NOUN_BEHIND = regex(r"[\s-](?!of\b)\w")
 
 
 def _counted(text: _Text, number: Number) -> tuple[Reading, ...]:
@@ -433,7 +431,7 @@ def _is_inside(before: str) -> bool:
 # --- the values of a text -------------------------------------------------------------------------
 
 
-_FIGURE = re.compile(r"[\d\u00bd\u00bc\u00be]|halb|und\w*zig|hundert|tausend")
+_FIGURE = regex(r"[\d\u00bd\u00bc\u00be]|halb|und\w*zig|hundert|tausend")
 
 
 @cache
@@ -443,7 +441,7 @@ def _telling() -> frozenset[str]:
     return frozenset(word for key in keys for word in re.split(r"[ ']", key) if len(word) > len("am"))
 
 
-_JOINED = re.compile(r"\s|\s(?:and|und|et|y)\s")
+_JOINED = regex(r"\s|\s(?:and|und|et|y)\s")
 _OF_A_SUM = 3600  # seconds and such: "14 days and 24 hours" are two values
 _SUMS = frozenset({"s", "month", "g", "oz", "mm", "inch", "ml"})
 

@@ -24,7 +24,7 @@ from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING,
 from holdfast.model.numbers import PERIOD
 from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, lowered
+from holdfast.model.words import folded, lowered, regex
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -40,9 +40,7 @@ SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once
 _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
 _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
 _SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
-_ONE_MORE = re.compile(
-    r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)"
-)
+_ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)")
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -231,11 +229,11 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
 
 
-_BROKE = re.compile(
+_BROKE = regex(
     r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|sturzte ab|"
     r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
 )
-_TO_DO = re.compile(  # by its label; "we have to ..." may be a rule that holds
+_TO_DO = regex(  # by its label; "we have to ..." may be a rule that holds
     r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
     r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
     r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"

@@ -14,9 +14,31 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-_STRETCH: Final = 32_768  # characters that one call into `re` looks at: other threads wait for it
+
+def regex(text: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`, when it is first used. What is wrong with it is said then: a test of the house makes them all.
+
+    The functions of `re` do not take it; it has them itself.
+    """
+    return cast("re.Pattern[str]", _Regex(text, flags))
+
+
+class _Regex:
+    """Has what a pattern has."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    @functools.cached_property
+    def _made(self) -> re.Pattern[str]:
+        return re.compile(self._text, self._flags)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._made, name)
+        setattr(self, name, value)  # who asks again finds it
+        return value
 
 
 def any_of(words: Iterable[str]) -> str:
@@ -39,21 +61,6 @@ def _pattern(node: dict[str, Any]) -> str:
     return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"  # groups take long to be compiled
 
 
-def matches(pattern: re.Pattern[str], text: str, longest: int) -> Iterator[re.Match[str]]:
-    """As `finditer`, in calls that are each short. What is longer than `longest` is looked at once more."""
-    at = 0
-    while at < len(text):
-        until = min(at + _STRETCH, len(text))
-        for match in pattern.finditer(text, at, until + longest):
-            if match.start() >= until or match.start() < at:
-                break
-            if match.end() == until + longest:  # it may go on
-                match = pattern.match(text, match.start()) or match  # noqa: PLW2901 - the whole of it
-            yield match
-            at = max(at, match.end())
-        at = max(at, until)
-
-
 # Written without spaces, or (Hangul) with endings that no space sets off: indexed by single characters and by pairs,
 # asked for by pairs.
 _UNSPACED = (
@@ -62,16 +69,16 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\uac00-\ud7a3"  # Hangul
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
+_RUN = regex(f"[{_UNSPACED}]+")
 SIGNS = (  # what stands with a letter and is none: of Syriac, Thaana, N'Ko, India, Tibet, Ethiopia, Indonesia, Fulani
     "\u0300-\u036f\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u0900-\u0dff\u0f71-\u0fbc\u135d-\u135f"
     "\u1b00-\u1bff\ua980-\ua9df\U0001e944-\U0001e94a"
 )
-_WORD = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[{SIGNS}])+")
+_WORD = regex(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\W_]|[{SIGNS}])+")
 
 # What many leave out when they write: accents, but not those that make another letter (Cyrillic short i, short u, yi);
 # the points of Hebrew; the vowels, the hamza and the stretching of Arabic.
-_OPTIONAL = re.compile(
+_OPTIONAL = regex(
     "[\u0300-\u0305\u0307\u0309-\u036f]|(?<![\u0438\u0443])\u0306|(?<!\u0456)\u0308"
     "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]"
     "|[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
@@ -216,7 +223,7 @@ _THINGS = (
     "list show store record stand note change update event story work order plans? schedule calendar agenda page date "
     "recap memory lesson discussion"
 )
-_ABOUT_A_THING = re.compile(
+_ABOUT_A_THING = regex(
     r"\b(?:about|regarding|concerning|happen\w* (?:to|with)|becomes? of|became of|status of|up with) "
     rf"(?:the|my|our|your|his|her|their) (?:{_THINGS.replace(' ', '|')})\b"
     r"|\bdid (?:i|we|they|you) (?:order|page)\b"
@@ -279,7 +286,7 @@ def floored(relevance: float) -> float:
     return math.floor(100 * relevance) / 100
 
 
-_ASKS_WHERE = re.compile(r"\W*(?:and )?(?:where|wo|wohin|où|a?dónde)\b", re.IGNORECASE)
+_ASKS_WHERE = regex(r"\W*(?:and )?(?:where|wo|wohin|où|a?dónde)\b", re.IGNORECASE)
 
 
 def asks_openly(text: str) -> bool:
@@ -531,7 +538,7 @@ def _derived(base: str) -> Iterator[str]:
 
 
 _LONGEST_PROSE = 300  # characters
-_LOG_LINE = re.compile(
+_LOG_LINE = regex(
     r"\d\d:\d\d:\d\d|^\W*(?:\d{4}-\d\d-\d\d\S*\W+)?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|"
     r"^\s*(?:at [\w.$<>]+[.(]|File |Traceback|[>$#|{}<\[]|\S+Error\b)|[{}<>=|;]{2}|\t"
 )

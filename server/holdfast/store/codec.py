@@ -31,18 +31,19 @@ from holdfast.model.note import (
     space_name,
     title_of,
 )
+from holdfast.model.words import regex
 
-_OPENING = re.compile(r"\A\ufeff?---[ \t]*\r?\n")
+_OPENING = regex(r"\A\ufeff?---[ \t]*\r?\n")
 _FENCE = "---"
-_CLOSING = re.compile(r"---[ \t]*(?:\r?\n|\Z)")  # at the beginning of a line
-_KEY = re.compile(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
-_JSON_KEY = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_CLOSING = regex(r"---[ \t]*(?:\r?\n|\Z)")  # at the beginning of a line
+_KEY = regex(r"""(?:([A-Za-z_][\w.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?=[ \t\r\n]|\Z)""")
+_JSON_KEY = regex(r"[A-Za-z_][\w.-]*\Z")
 _USUAL = frozenset(field.name for field in FIELDS)  # need not be matched again and again
-_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
+_STRING_OR_EXPONENT = regex(r'"(?:[^"\\]|\\.)*"|(?<![\d.])(-?\d+)(e[+-]\d+)')
 _NO_TEXTS = {"yes", "no", "on", "off", "true", "false", "null"}  # to YAML 1.1, unless they are quoted
 _DEEPEST = 32
-_NOT_OURS = re.compile(r"^(?:\ufeff|\.\.\.(?:[ \t\r\n]|\Z))", re.MULTILINE)  # ends or begins another YAML document
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_NOT_OURS = regex(r"^(?:\ufeff|\.\.\.(?:[ \t\r\n]|\Z))", re.MULTILINE)  # ends or begins another YAML document
+_UNPRINTABLE = regex("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class MalformedError(ValueError):

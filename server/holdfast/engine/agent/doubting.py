@@ -7,7 +7,6 @@ that: it is less relevant, and says why. Hooks do the same without a server: not
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -19,17 +18,17 @@ from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note
 from holdfast.model.ranking import FLOOR, WEAK, Question, Ranked, doubted
 from holdfast.model.statement import stem
-from holdfast.model.words import folded, query_terms, written_as_names
+from holdfast.model.words import folded, query_terms, regex, written_as_names
 
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
 NEARLY_AS_RELEVANT: Final = 0.85
-_ASKS_FOR_OTHERS = re.compile(  # of which the answer is another name
+_ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
     r"|altr[io])\b"
 )
-_ASKS_WHO = re.compile(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
-_WORDS = re.compile(r"[^\W\d_]+")
+_ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
+_WORDS = regex(r"[^\W\d_]+")
 
 
 def worth_reading(ranked: Sequence[Ranked], asked: Sought | None) -> Iterator[str]:

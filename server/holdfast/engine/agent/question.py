@@ -52,23 +52,23 @@ from holdfast.model.when.questions import (
     without_time,
 )
 from holdfast.model.when.spans import Span, instants, shift
-from holdfast.model.words import asks_openly, query_terms
+from holdfast.model.words import asks_openly, query_terms, regex
 
-_STORED, _NEW = (re.compile(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
-_BACK_THEN = re.compile(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
-_FROM = re.compile(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
-_TO_COME = re.compile(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
-_ASKS_NOW = re.compile(
+_STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
+_BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
+_FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
+_TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
+_ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
     r"|hat|haben|kann|darf|gibt|qui|quand|où|comment|combien|que|qu'est-ce|quel\w*|est-ce|est|quién|cuándo|dónde|cómo"
     r"|cuánt\w+|qué|cuál\w*|hay|está)\b"
 )
-_PRESENT = re.compile(r"\b(?:is|are|am|do|does|can|may|must|will|has|have)\b|'s\b")
-_SIMPLE_PAST = re.compile(
+_PRESENT = regex(r"\b(?:is|are|am|do|does|can|may|must|will|has|have)\b|'s\b")
+_SIMPLE_PAST = regex(
     r"\b(?:\w{2,}ed|won|lost|sold|left|sent|paid|fell|held|kept|led|built|bought|caught|ate|rang|brought|felt|wore|rose)\b"
 )
-_OF_WHAT_WAS = re.compile(
+_OF_WHAT_WAS = regex(
     r"\b(?:about|know|remember|recall|that (?:we|i|you|they))\b"
     r"|(?<!do )(?<!does )(?<!can )(?<!may )(?<!must )(?<!is )(?<!are )(?<!am )(?<!will )(?<!should )"
     r"\b(?:we|i|you|they|he|she) (?!have\b|need\b)\w+ (?:in|on|at|for) "
@@ -76,7 +76,7 @@ _OF_WHAT_WAS = re.compile(
     r"|\b(?:ha|han|hemos) \w+[ai]do\b|\w{3,}(?:ó|aron|ieron)\b"
     r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
 )
-_NTH_ASKED = re.compile(say.NTH_ASKED)
+_NTH_ASKED = regex(say.NTH_ASKED)
 _NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
@@ -201,10 +201,9 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
     return found
 
 
-KEPT_WITHIN = 5  # places
-_WORD = re.compile(r"[\w-]+")
+_WORD = regex(r"[\w-]+")
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
-EVENT_DAYS = 3  # what happened "during" an event is told of within these
+KEPT_WITHIN, EVENT_DAYS = 5, 3  # places; what happened "during" an event is told of within these days
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Only `model` is imported: where no server runs, the command of a hook waits for 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from holdfast.model.passages import LEFT_OUT, first_sentence, passage, without_p
 from holdfast.model.prompts import idle, is_no_question
 from holdfast.model.ranking import Ranked
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import counted, own_lines, query_terms
+from holdfast.model.words import counted, own_lines, query_terms, regex
 
 MARK_TOKENS: Final = 9  # what a line's mark costs, and its end
 HEAD_TOKENS: Final = 12  # of a section's name beside its words
@@ -143,8 +142,8 @@ STANDING_SHARE, NOW_SHARE, LATER_SHARE = 0.3, 0.3, 0.5  # of the tokens, at most
 ELSEWHERE_LINE: Final = 0.92  # of relevance, for notes of other projects: measured by bench/presence.py
 FEWEST_LETTERS: Final = 3
 COMPACTIONS: Final = frozenset({"PreCompact", "PostCompact", "SessionStart"})  # what was shown is gone, or may be
-_COMMAND: Final = re.compile(r"/[\w:.-]+(\s|\Z)")
-_UNFILLED: Final = re.compile(r"\$\{\w+\}")  # a client has no such value
+_COMMAND: Final = regex(r"/[\w:.-]+(\s|\Z)")
+_UNFILLED: Final = regex(r"\$\{\w+\}")  # a client has no such value
 _WIDE: Final = 0x2E80  # from here on a letter is a word's worth: scripts of East Asia
 
 

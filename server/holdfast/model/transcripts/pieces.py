@@ -7,7 +7,6 @@ as some place of it does, or all of whose content words it has.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import Final
 from holdfast.model.identifiers import Unit, is_content, units_of
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.transcripts.turns import Role
-from holdfast.model.words import folded, folded_words, is_unspaced, query_terms
+from holdfast.model.words import folded, folded_words, is_unspaced, query_terms, regex
 
 PIECE_TOKENS: Final = 1500  # of a piece as it is shown
 _USER_TOKENS, _ASSISTANT_TOKENS = 500, 220  # of one turn that are shown
@@ -103,11 +102,11 @@ _STEM: Final = 5  # letters
 _SHORT: Final = 3
 _SAME_ORDER: Final = 0.8  # of the words: "A instead of B" is not what "B instead of A" says
 _MOST_WORDS: Final = 300
-_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_ABSOLUTE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?")  # a day that "yesterday" was made into
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_NUMBER: Final = regex(r"\d+(?:[.,:]\d+)*")
+_ABSOLUTE: Final = regex(r"\d{4}-\d\d-\d\d(?:T[\d:]+Z?)?")  # a day that "yesterday" was made into
+_DAY: Final = regex(r"\d{4}-\d\d-\d\d")
 _MEANT_WITHIN: Final = timedelta(days=400)
-_THOUSANDS: Final = re.compile(r"[.,](?=\d{3}(?!\d))")
+_THOUSANDS: Final = regex(r"[.,](?=\d{3}(?!\d))")
 _MOST_LETTERS: Final = 4000  # of an item that are looked at
 
 
@@ -259,18 +258,18 @@ def _is_there(phrases: tuple[str, ...], passage: Passage) -> bool:
 
 
 _LETTERS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
-_SENTENCE: Final = re.compile(
+_SENTENCE: Final = regex(
     r"(?<=[.!?\u061f])\s+"
     r"|(?<=[\u3002\uff01\uff1f\uff61\u0964\u0965\u104b\u17d4])\s*"  # these need no space behind them
     rf"|(?<=[{_LETTERS}])\s+(?=[{_LETTERS}])"  # there a space ends a sentence, and no word
     r"|\n"
 )
-_PARAGRAPH: Final = re.compile(r"\n\s*\n")
+_PARAGRAPH: Final = regex(r"\n\s*\n")
 _TELLING_WORDS: Final = 4
 _OF_WORD, _OF_SIGN, _OF_LETTER = 4, 2, 1  # of a word, a sign of a script without spaces, a letter of one
 _ENOUGH: Final = _TELLING_WORDS * _OF_WORD
 _DANDAS: Final = str.maketrans("\u0964\u0965", "  ")  # they stand among the letters of India, and are none
-_IS_LETTER: Final = re.compile(f"[{_LETTERS}]")
+_IS_LETTER: Final = regex(f"[{_LETTERS}]")
 
 
 class SaidTexts:

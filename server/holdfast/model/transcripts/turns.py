@@ -39,6 +39,7 @@ from urllib.parse import quote
 
 from holdfast.model.note import instant, read_instant
 from holdfast.model.passages import LEFT_OUT, without_private
+from holdfast.model.words import regex
 
 _INJECTED: Final = (
     "system-reminder", "local-command-stdout", "local-command-stderr", "local-command-caveat", "command-name",
@@ -48,8 +49,8 @@ _INJECTED: Final = (
     "subagent_notification", "hook_prompt", "user_shell_command", "collaboration_mode",
 )  # fmt: skip
 _NAMES: Final = "|".join(re.escape(name) for name in _INJECTED)
-_BLOCK: Final = re.compile(rf"<(/?)(note [0-9a-f]{{8}}|(?:{_NAMES}))(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
-_GAPS: Final = re.compile(r"\n{3,}")
+_BLOCK: Final = regex(rf"<(/?)(note [0-9a-f]{{8}}|(?:{_NAMES}))(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
+_GAPS: Final = regex(r"\n{3,}")
 
 
 def said(text: str) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.spans import Again, Span, Yearly, composed
+from holdfast.model.words import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +303,7 @@ def _vague(match: re.Match[str], today: date) -> FoundPeriod:
 
 
 def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
-    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])"), rule
+    return regex(rf"(?<![\w-])(?:{pattern})(?![\w-])"), rule
 
 
 # Where two overlap, the longer one that begins first is taken.
@@ -590,8 +591,7 @@ def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
         if there:
             return Span(spans.back(unit, anchor, -least), spans.back(unit, anchor, -most))
         if match["count"] in (None, "a"):
-            far, near = spans.shift(anchor, -sign * spans.UNIT_DAYS[unit]), spans.shift(anchor, -sign)
-            return Span(min(far, near), max(far, near))
+            return Span(*sorted((spans.shift(anchor, -sign * spans.UNIT_DAYS[unit]), spans.shift(anchor, -sign))))
         return spans.distance(unit, min(sign * least, sign * most), max(sign * least, sign * most), anchor)
 
     anchored = period.again(1) if there and period.again and period.kind == "weekday" else period.span

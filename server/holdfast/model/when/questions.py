@@ -18,19 +18,19 @@ from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span, is_over, related
-from holdfast.model.words import own_lines
+from holdfast.model.words import own_lines, regex
 
 _LETTERS = r"[^\W\d_]"
-_PLAIN = re.compile(
+_PLAIN = regex(
     rf"{_LETTERS}+(?:['-]{_LETTERS}+)*'?|(?:mid|early|late)-\d{{4}}|\d{{1,3}}(?:st|nd|rd|th|er)?|\d{{1,2}}-\d{{1,2}}|"
     r"\d{4}(?:-\d\d(?:-\d\d)?|/\d\d/\d\d)?(?:'s)?|\d{4}-?w\d\d|\d{4}-?q[1-4]|q[1-4](?:[/-]?\d{4})?|"
     r"h[12](?:[/-]\d{4})?|\d{1,2}([/.])\d{1,2}\1\d{4}|\W*",
     re.IGNORECASE,
 )
-_SHORT_DAY = re.compile(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(say.EDGES)}]*")
-_TOKEN = re.compile(r"[^\s,;]+")
-_PART_HYPHEN = re.compile(r"\b(mid|early|late|mi)-(?=\w)")
-_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
+_SHORT_DAY = regex(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(say.EDGES)}]*")
+_TOKEN = regex(r"[^\s,;]+")
+_PART_HYPHEN = regex(r"\b(mid|early|late|mi)-(?=\w)")
+_QUOTED = regex(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
 _TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
 
 
@@ -51,17 +51,17 @@ def _blank(match: re.Match[str]) -> str:
 
 
 # "may" and "march" are verbs, "mars" is a planet, unless their neighbours make them months.
-_ALSO_WORD = re.compile(r"\b(?:may|march|mars)\b")
-_SURE_BEFORE = re.compile(
+_ALSO_WORD = regex(r"\b(?:may|march|mars)\b")
+_SURE_BEFORE = regex(
     r"(?:\b(?:in|last|next|early|mid|late|since|until|till|between|(?:end|start|beginning|middle|week) of)|"
     r"\d(?:st|nd|rd|th)(?: of)?|\b(?:between|from) \S+(?: \S+)? (?:and|to|through)) $"
 )
-_SURE_BEHIND = re.compile(
+_SURE_BEHIND = regex(
     r",? (?:of )?(?:19|20)\d\d\b|\.? \d{1,2}(?:st|nd|rd|th)\b|\.? \d{1,2}(?:-\d{1,2})?,? (?:19|20)\d\d\b"
 )
-_LIKELY_BEFORE = re.compile(r"\b(?:this|before|after|by|for|of|from|during|and|or|to|through|the|on|around|\d{1,2}) $")
-_ENDS = re.compile(r"(?:\.? \d{1,2})?\s*(?:$|[?.!,;:)]|'s\b|(?:to|until|through|and|-) \d)")
-_MARS_BEFORE = re.compile(r"\b(?:en|de|du|début|fin|mi|depuis|avant|après|\d{1,2}|1er) $")
+_LIKELY_BEFORE = regex(r"\b(?:this|before|after|by|for|of|from|during|and|or|to|through|the|on|around|\d{1,2}) $")
+_ENDS = regex(r"(?:\.? \d{1,2})?\s*(?:$|[?.!,;:)]|'s\b|(?:to|until|through|and|-) \d)")
+_MARS_BEFORE = regex(r"\b(?:en|de|du|début|fin|mi|depuis|avant|après|\d{1,2}|1er) $")
 
 
 def _is_month(word: re.Match[str], line: str) -> bool:
@@ -184,36 +184,34 @@ _HAPPENED = (
 )
 # Of these those that may as well be of the present, and the beginnings of a clause that leave that open.
 _ALSO_NOW, _UNSURE = frozenset({"cut", "put", "set"}), frozenset({"bevor", "avant qu", "antes de que"})
-_FIRST_WAS = re.compile(r"\A\W*was\b")  # which asks, in German
+_FIRST_WAS = regex(r"\A\W*was\b")  # which asks, in German
 _EVENTS = (
-    re.compile(
+    regex(
         r"(?<![\w'-])(?:(?:right|just|shortly|soon) )?"
         r"(?P<word>before|prior to|after|since|until|till|during|on the night of|on the day of) "
         rf"(?:(?P<clause>{_PRONOUN} (?:had |was |were |got )?(?={_HAPPENED}))|"
         r"(?P<article>the |our |my |his |her |their |that ))?"
     ),
-    re.compile(
+    regex(
         r"(?<![\w'-])(?P<word>vor|nach|seit|avant|après|depuis|während|pendant|durante|antes del?|después del?|desde)"
         r"(?P<clause>\0)? (?P<article>(?<=del )|dem |der |unserem |unserer |la |le |l'|el |nuestra )"
     ),
-    re.compile(  # "bevor sie erhöht wurde", "avant qu'ils l'augmentent", "antes de que lo subieran"
+    regex(  # "bevor sie erhöht wurde", "avant qu'ils l'augmentent", "antes de que lo subieran"
         r"(?<![\w'-])(?P<word>bevor|avant qu|antes de que)(?P<article>\0)?"
         r"(?P<clause>(?:'|e)? ?(?:(?:sie|er|es|man|wir|ich|ils?|elles?|on|nous|je|tu|lo|la|los|las|se|nos|me) )*)"
     ),
 )
 _STOPS = say.STOPS
-_DURATION = re.compile(
-    r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$"
-)
-_NEXT_TO = re.compile(  # "the day before the move"
+_DURATION = regex(r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$")
+_NEXT_TO = regex(  # "the day before the move"
     r"(?<![\w'-])(?:(?:on|in|from) )?(?:the|am|der|in der|le|la|el) (?P<unit>day|week|month|tag|woche|monat|jour|"
     r"semaine|mois|día|semana|mes) \Z"
 )
-_NO_TIME = re.compile(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
-_A_NAME = re.compile(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
-_CLAUSE = re.compile(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
-_HABIT = re.compile(r"\w+ing\b|\W*\d")
-_TURNING_POINT = re.compile(rf"\b(?:{say.TURNING_POINTS})\b")
+_NO_TIME = regex(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
+_A_NAME = regex(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
+_CLAUSE = regex(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
+_HABIT = regex(r"\w+ing\b|\W*\d")
+_TURNING_POINT = regex(rf"\b(?:{say.TURNING_POINTS})\b")
 _EVENT_WORDS = 6
 
 
@@ -271,34 +269,34 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     return line[:end] if re.search(r"\w", line[:end]) else None
 
 
-_UNSPACED_MARK = re.compile(f"{say.UNSPACED_FIRST_MARKS}|{say.UNSPACED_PAST_MARKS}")
-_FIRST_MARK = re.compile(rf"(?<![\w'-])(?:{say.FIRST_MARKS})(?![\w-])|{say.UNSPACED_FIRST_MARKS}")
-_PAST_MARK = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
-_MARK_BESIDE_VERB = re.compile(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?![\w-])")
-_VERB_OF_BEFORE = re.compile(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
-_PAST_TENSE = re.compile(rf"\b(?:{say.PAST_VERBS})\b")
-_GERMAN_WHAT = re.compile(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
-_LEAVE = re.compile(say.ASKS_LEAVE)
-_GERMAN_HAPPENS = re.compile(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
-_LATER = re.compile(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
-_LATER_BEHIND = re.compile(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
-_WAS = re.compile(rf"\b(?:{say.WAS})\b")
-_DUTY, _LENGTH = re.compile(rf"\b(?:{say.DUTIES})\b"), re.compile(rf"\b(?:{say.LENGTHS})\b")
-_BACK = re.compile(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
-_HELD = re.compile(
+_UNSPACED_MARK = regex(f"{say.UNSPACED_FIRST_MARKS}|{say.UNSPACED_PAST_MARKS}")
+_FIRST_MARK = regex(rf"(?<![\w'-])(?:{say.FIRST_MARKS})(?![\w-])|{say.UNSPACED_FIRST_MARKS}")
+_PAST_MARK = regex(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
+_MARK_BESIDE_VERB = regex(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?![\w-])")
+_VERB_OF_BEFORE = regex(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
+_PAST_TENSE = regex(rf"\b(?:{say.PAST_VERBS})\b")
+_GERMAN_WHAT = regex(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
+_LEAVE = regex(say.ASKS_LEAVE)
+_GERMAN_HAPPENS = regex(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
+_LATER = regex(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
+_LATER_BEHIND = regex(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
+_WAS = regex(rf"\b(?:{say.WAS})\b")
+_DUTY, _LENGTH = regex(rf"\b(?:{say.DUTIES})\b"), regex(rf"\b(?:{say.LENGTHS})\b")
+_BACK = regex(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
+_HELD = regex(
     r"\b(?:do|does|may|can|could) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)"
 )  # no past
-_BEFORE_NOW = re.compile(rf"\b(?:{say.BEFORE_NOW})\b")
-_STATE = re.compile(
+_BEFORE_NOW = regex(rf"\b(?:{say.BEFORE_NOW})\b")
+_STATE = regex(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
 )
 
-_RELATIVE = re.compile(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
-_SAID_OF = re.compile(
+_RELATIVE = regex(r"(?<!did )(?<!what )(?<!have )\b(?:we|i|you|they|he|she) \w+ $")  # "the target we set in June"
+_SAID_OF = regex(
     r"(?<!will )(?<!shall )(?<!should )(?<!may )(?<!can )(?<!could )(?<!must )\b(?:we|i|you|they|he|she) \w+ $"
 )
-_MODAL = re.compile(r"\b(?:may|can|could|should|shall|must|would)\b")
+_MODAL = regex(r"\b(?:may|can|could|should|shall|must|would)\b")
 _WEEK = 7
 _MOST_TIMES = 60  # that a day comes round again until it is one that comes: 29 February, and a question years later
 _ENDS_OF_TIME = (date.min, date.max)
@@ -465,7 +463,7 @@ _RELATIVE_WORDS = (
 _NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
 _SOON, _IN_A_WHILE = frozenset({"weekday", "the weekend", "date"}), frozenset({"in a while", "in a spell"})
 _RECENT = timedelta(days=31)
-_OF_WHICH_YEAR = re.compile(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
+_OF_WHICH_YEAR = regex(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
 
 
 @dataclass(frozen=True, slots=True)

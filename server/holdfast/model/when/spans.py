@@ -13,7 +13,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 
 from holdfast.model.note import instant
-from holdfast.model.words import tables
+from holdfast.model.words import regex, tables
 
 _SECOND = timedelta(seconds=1)
 _SEARCHED_YEARS = 9  # a leap day is at most eight years away
@@ -472,38 +472,34 @@ BEHIND = (
 )
 A_WEEKDAY = rf"(?:{QUALIFIER} )?(?P<weekday>{WEEKDAY})(?P<on> week{CLOSES})?(?: {BEHIND})?{HOURS}"
 OFFSETS = {"before_last": -2, "last": -1, "this": 0, "next": 1, "after_next": 2}
-HOW_LONG = re.compile(
+HOW_LONG = regex(
     r"\bhow (?:many|much|long|often|far)\b|\b(?:twice|times)\b|\bwie ?(?:viele?|lange|oft)\b|\bcu[aá]nt|\bcombien\b"
 )
-IS_DUE = re.compile(rf"\b(?:{_patterns('is_due')})\b")
-NTH = re.compile(
-    rf"(?<![\w-])(?:(?:the|la|le|el|die|der|den) )?(?P<which>{any_of(ORDINALS)}) (?P<thing>{UNIT}|{WEEKDAY})$"
-)
-OF_ONE = re.compile(r" (?:(?:of|on|in|im|am|des|der|de|du|del) |d')?(?:the |la |le |el |l')?")
+IS_DUE = regex(rf"\b(?:{_patterns('is_due')})\b")
+NTH = regex(rf"(?<![\w-])(?:(?:the|la|le|el|die|der|den) )?(?P<which>{any_of(ORDINALS)}) (?P<thing>{UNIT}|{WEEKDAY})$")
+OF_ONE = regex(r" (?:(?:of|on|in|im|am|des|der|de|du|del) |d')?(?:the |la |le |el |l')?")
 ARTICLE = r"(?:the |dem |den |der |das |le |la |les |el |il |o |l'|last |this |next )?"
-LEAD = re.compile(
-    rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{any_of(RELATIONS)}) {ARTICLE}$"
-)
-PART = re.compile(
+LEAD = regex(rf"(?<![\w'-])(?:(?:right|just|shortly|soon|back|all|even) )?(?P<word>{any_of(RELATIONS)}) {ARTICLE}$")
+PART = regex(
     rf"(?<![\w'-])(?:(?:the|der|die|la) )?(?P<part>{any_of(PARTS)})(?:[ -]|$)"
     r"(?:(?:in|the|des|der|de|du|vom|von|la|el) |d'|l')*$"
 )
-OFFSET = re.compile(
+OFFSET = regex(
     rf"(?<![\w'-])(?:(?:in|on|at|the|last|am|an|der|die|dem|la|le|el) )*(?:{COUNT} )?"
     rf"(?P<unit>{any_of([*(word for word, unit in UNITS.items() if unit != 'hour'), *WEEKDAYS])}) "
     r"(?P<side>before|vor|avant|antes del?|after|nach|après|después del?|(?P<there>from|(?<=(?:week|ight) )on)) "
     r"(?:the |dem |der |el |la |le )?$"
 )
-ITS_END = re.compile(r"(?:(?:the|la|el) )?(?:end of|ende|fin|fines|finale?s? del?)\b")
+ITS_END = regex(r"(?:(?:the|la|el) )?(?:end of|ende|fin|fines|finale?s? del?)\b")
 WITHOUT_PARTS = frozenset({"day", "date", "yesterday", "today", "weekday", "holiday", "vague"})
-WEEK_OF = re.compile(r"\b(?:the )?week of (?:the )?$|\b(?:die )?woche (?:vom|um) $|\b(?:la )?semaine (?:du|de) $")
-REPEATED = re.compile(
+WEEK_OF = regex(r"\b(?:the )?week of (?:the )?$|\b(?:die )?woche (?:vom|um) $|\b(?:la )?semaine (?:du|de) $")
+REPEATED = regex(
     r"\b(?:every|each|any|most|least|more|how|many|jeden|jede[sr]?|chaque|cada|per)(?: the| last| first)? $"
 )
-RECURRING = re.compile(r"(?:'s)?\s+(?:mornings|afternoons|evenings|nights|used\b)")
-RETAINED = re.compile(r"\s+(?:of|retention)\b")
-ENDS = re.compile(CLOSES)
-NO_SEASON = re.compile(
+RECURRING = regex(r"(?:'s)?\s+(?:mornings|afternoons|evenings|nights|used\b)")
+RETAINED = regex(r"\s+(?:of|retention)\b")
+ENDS = regex(CLOSES)
+NO_SEASON = regex(
     r"\s+(?:\d|mode\b|boot|framework|cloud|data|security|mvc|bean|batch|cleaning|intern\w*|school|job|time|back)\b"
 )
 DAY_LEADS = frozenset(
@@ -511,12 +507,12 @@ DAY_LEADS = frozenset(
 ) | {"bis zum", "antes del", "prima del", "antes do", "d'ici", "d'ici le"}
 YEAR_LEADS = frozenset({"in", "during", "throughout", "from", "im", "en", "within"})
 JOINS = {"to", "until", "till", "through", "-", "bis", "hasta", "au", "a", "à", "al"}
-TRAILING = re.compile(r" (?:the|le|la|el|den|der|dem|zum)\Z")
+TRAILING = regex(r" (?:the|le|la|el|den|der|dem|zum)\Z")
 PAIRS = {"and", "or", "und", "y", "et", "&"}
-PAIR_LEAD = re.compile(r"\b(?:between|from|in|during|zwischen|von|entre|de|del|desde|du)(?: the| le| el)? $")
+PAIR_LEAD = regex(r"\b(?:between|from|in|during|zwischen|von|entre|de|del|desde|du)(?: the| le| el)? $")
 
 
-_OVER = re.compile(rf"\b(?!(?:{HELPING_VERBS})\b)(?:{PAST_VERBS}|{DONE})\b")
+_OVER = regex(rf"\b(?!(?:{HELPING_VERBS})\b)(?:{PAST_VERBS}|{DONE})\b")
 
 
 def is_over(text: str) -> bool:
@@ -534,12 +530,12 @@ def offset_of(match: re.Match[str]) -> int | None:
 # --- the parts of a text that may name days ---------------------------------------------------------
 
 _LONGEST_TEXT, _LONG_PART, _AROUND = 1200, 200, 60
-_MAY_NAME_DAYS = re.compile(  # what stands in every text that names any, to look no further into most others
+_MAY_NAME_DAYS = regex(  # what stands in every text that names any, to look no further into most others
     rf"\d[-/.]\s?\d|\d(?:st|nd|rd|th)\b|\b(?:am|le|el|día) \d|{TOMORROW}|(?:woche|hälfte)\b|"
     rf"\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS, *HOLIDAYS])})\b"
 )
-_SENTENCE_END = re.compile(r"(?:(?<!\d)[.!?]\s+|\n\s*)(?=[^\W\d_]|[-*#])")  # not that of "12." nor "Dec. 2026"
-_TO_BLANK = re.compile(r"\S*")
+_SENTENCE_END = regex(r"(?:(?<!\d)[.!?]\s+|\n\s*)(?=[^\W\d_]|[-*#])")  # not that of "12." nor "Dec. 2026"
+_TO_BLANK = regex(r"\S*")
 
 
 def lowered(text: str) -> str:
@@ -588,7 +584,7 @@ EDGES = "()[]{}*\u201c\u201d\u201e«»'\".,:!?…"
 _STRAIGHT = str.maketrans("\u2019", "'")
 _WEEKDAYS = frozenset({*WEEKDAYS, "weekend", "weekends", "wochenende", "week-end"})
 NAMED = frozenset({*MONTHS, *SHORT_MONTHS, *SEASONS})
-_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
+_DATE = regex(r"\d{4}(?:-\d\d(?:-\d\d)?)?|\d{4}-?w\d\d|(?:\d{4}-?)?q[1-4]")
 
 
 def day_names(words: str, *, all_of_them: bool = True) -> list[str]:
