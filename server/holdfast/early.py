@@ -59,8 +59,7 @@ _ENVELOPE: Final = frozenset({_VERSION, _INFORMATION, _CAPABILITIES, "io.modelco
 _HANDSHAKE: Final = frozenset({"protocolVersion", "capabilities", "clientInfo"})
 _REQUEST: Final = frozenset({"jsonrpc", "id", "method"})
 _HOOKED: Final = frozenset({"prompt", "session_id", "cwd", "event", "client"})  # arguments of the tool for hooks
-_FOREIGN: Final = ("FASTMCP_", "MCP_")  # variables that change what the framework says
-_OF_CLIENTS: Final = frozenset({"MCP_CONNECTION_NONBLOCKING", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT"})  # Claude Code's own
+_FOREIGN: Final = "FASTMCP_"  # variables that change what the framework says
 _MOST_ID: Final = 2**53
 _LONGEST_ID: Final = 100
 
@@ -129,7 +128,7 @@ def made_for() -> dict[str, str]:
 
 def stored_answers(settings: Settings, *, admin: bool, environ: Mapping[str, str]) -> Answers | None:
     """The answers to give early; None where there are none that are sure to be those of the framework."""
-    foreign = any(name.startswith(_FOREIGN) for name in environ.keys() - _OF_CLIENTS)
+    foreign = any(name.startswith(_FOREIGN) for name in environ)
     if settings.tenancy != "single" or foreign:
         return None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -20,7 +21,7 @@ import forked
 from holdfast import early
 from holdfast.early import LISTS, Opening, made_for, stored_answers
 from holdfast.settings import load_settings
-from processes import INITIALIZE, MODERN, Stdio, stdio, until
+from processes import INITIALIZE, MODERN, ROOT, Stdio, stdio, until
 from served import ERAS
 
 pytestmark = pytest.mark.whole_start("how a server starts")
@@ -483,6 +484,19 @@ def test_answers_that_were_made_for_something_else_are_not_given(
         assert stored_answers(settings, admin=False, environ={}) is None, changed
     monkeypatch.undo()
     assert stored_answers(settings, admin=False, environ={"FASTMCP_LIST_PAGE_SIZE": "5"}) is None
+
+
+def test_what_clients_are_told_by_variables_of_their_own_keeps_no_answer_back(environment: dict[str, str]) -> None:
+    """Claude Code hands on its whole environment, and docs/clients.md says which variables to set."""
+    told = (ROOT / "docs" / "clients.md").read_text("utf-8")
+    variables = dict.fromkeys(re.findall(r"\bMCP_\w+(?==)", told), "30000")
+    assert len(variables) == 2
+    assert stored_answers(load_settings(environment), admin=False, environ=variables | {"MCP_TOOL_TIMEOUT": "1"})
+    reads = re.compile(r"""(?:environ|getenv|env_prefix|validation_alias)[^\n]{0,40}["']MCP_""")
+    for package in ("mcp", "mcp_types", "fastmcp"):
+        (folder,) = importlib.util.find_spec(package).submodule_search_locations  # type: ignore[union-attr,misc]
+        read = [path for path in Path(folder).rglob("*.py") if reads.search(path.read_text("utf-8"))]
+        assert not read, "what the framework says may depend on it"
 
 
 def test_what_is_stored_and_cannot_be_read_is_not_given(
