@@ -466,6 +466,26 @@ async def test_a_version_that_is_stored_at_once_is_told_of_and_is_a_tension(agen
     assert {pair["a"], pair["b"]} == {old["id"], new["id"]}
 
 
+async def test_of_several_that_all_differ_as_many_contradictions_are_told_as_tie_them_together(agent: Agent) -> None:
+    stored = [(await agent.remember(LIMIT.format(number)))["id"] for number in (100, 300, 500, 700)]
+    answer = await agent.recall("what is the limit of the partner gateway?")
+    assert len(answer["tensions"]) == 3, "not of every two: six"
+    assert {pair[end] for pair in answer["tensions"] for end in ("a", "b")} == set(stored)
+
+
+async def test_what_begins_with_the_number_of_one_of_many_is_no_version_of_another(agent: Agent) -> None:
+    minutes = "第{}回の会議の議事録では次の会議は{}月5日の{}時から会議室で行い、予算は{}万円である。"
+    for number in (3, 4, 5):
+        stored = await agent.remember(minutes.format(number, number + 2, number + 8, number * 13))
+        assert not hints(stored)
+        agent.clock.forward(days=9)
+    answer = await agent.recall("会議の議事録")
+    assert (len(answer.found), answer["tensions"]) == (3, [])
+    room = "次の会議は第{}会議室で行う。"  # the room is what changes
+    await told(agent, (OLD, room.format(1)), (NEW, room.format(3)))
+    assert any(behind(await agent.recall("次の会議は第何会議室")))
+
+
 @pytest.mark.parametrize(
     ("text", "again"),
     [

@@ -41,6 +41,7 @@ _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; withou
 _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
 _SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
 _ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)")
+_NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -215,7 +216,7 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
         seen = evidence(older, newer, likeness)
         weight, is_sibling = weighed(seen.signs), seen.siblings
     else:
-        weight, is_sibling = _of_pieces(one, other), False
+        weight, is_sibling = _of_pieces(one, other), _are_of_a_row(older, newer)
     if likeness is None:
         odds = weight + _WORDS_ALIKENESS * (_ASSUMED - _USUAL) - _WORDS_SIBLINGS * is_sibling
     else:
@@ -281,6 +282,12 @@ def _of_pieces(older: Statement, newer: Statement) -> float:
     """The same of texts without spaces, by the pairs of signs that they share and by words that tell of a change."""
     shared = len(older.stems & newer.stems) / max(1, min(len(older.stems), len(newer.stems)))
     return _PIECES + _SHARED_PIECES * shared + _CHANGED_PIECES * newer.changed
+
+
+def _are_of_a_row(older: str, newer: str) -> bool:
+    """Whether both begin with the number that tells one of many, as the minutes of the third and the fourth meeting."""
+    one, other = _NTH.match(older), _NTH.match(newer)
+    return one is not None and other is not None and one[1] != other[1] and one[2] == other[2]
 
 
 def weighed(seen: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:

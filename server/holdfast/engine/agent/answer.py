@@ -558,7 +558,20 @@ def _seen_tensions(
     paired = {frozenset((item.first, item.second)) for item in known}
     unclear = (Tension(*pair, SAY_DIFFERENT) for pair in matters.unclear if shown.keys() >= set(pair))
     found = (*_opposed(list(shown.values()), matters.vectors, vector), *unclear)
-    return [each for each in found if frozenset((each.first, each.second)) not in paired]
+    return _tying([each for each in found if frozenset((each.first, each.second)) not in paired])
+
+
+def _tying(pairs: Iterable[Tension]) -> list[Tension]:
+    """Those of the pairs that tie notes which none before does: of several that all differ, not every two."""
+    told: list[Tension] = []
+    together: dict[str, set[str]] = {}
+    for pair in pairs:
+        first, second = (together.setdefault(end, {end}) for end in (pair.first, pair.second))
+        if first is not second:
+            told.append(pair)
+            first |= second
+            together.update(dict.fromkeys(second, first))
+    return told
 
 
 def _ways(links: Iterable[LinkRow], seeds: Sequence[str], found: Sequence[str]) -> dict[str, LinkRow]:
