@@ -749,3 +749,20 @@ async def test_a_project_that_is_named_is_where_it_is_looked_for_and_its_name_fi
     ids = [(await agent.remember(text, space=of))["id"] for of, text in OF_TWO_PROJECTS]
     answer = await agent.recall(query)
     assert [ids.index(hit["id"]) for hit in answer["results"] if not hit["weak"]] == strong
+
+
+async def test_a_note_need_not_say_what_the_project_is_called_that_it_is_of(agent: Agent) -> None:
+    """As "Aiko Mori leads the rendering team", told in the project that a question writes as a name."""
+    told_in = [
+        ("emberfall", "Aiko Mori leads the rendering team."),
+        ("emberfall", "Tobias Ahrendt is the producer of Emberfall."),
+        ("low-tide", "Rosa Lind leads the rendering team."),
+        ("low-tide", "Low Tide is sold by a publisher in Lyon."),
+        ("global", "The user is Ines Halvorsen. Clients: the Emberfall studio, the studio of Low Tide."),
+    ]
+    ids = [(await agent.remember(text, space=of))["id"] for of, text in told_in]
+    for name, theirs, of_others in (("Emberfall", 0, 2), ("Low Tide", 2, 0)):
+        answer = await agent.recall(f"Who leads the rendering team at {name}?")
+        strong = [hit["id"] for hit in answer["results"] if not hit["weak"]]
+        assert strong[0] == ids[theirs]
+        assert ids[of_others] not in strong

@@ -16,7 +16,7 @@ from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note
-from holdfast.model.ranking import FLOOR, WEAK, Question, Ranked, doubted
+from holdfast.model.ranking import FLOOR, WEAK, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
 from holdfast.model.words import folded, query_terms, regex, written_as_names
 
@@ -87,17 +87,18 @@ def all_doubted(
 
     Where a note has a name of the question and lacks the value that is asked for, one that has the value and no such
     name tells that of something else: "the rent is 1,150 euros", where Felix's is asked for. The same goes for a word
-    that is none of the most used, where the note that has it stands before. A turn of a talk need not name anything.
+    that is none of the most used, where the note that has it stands before. A turn of a talk need not name anything,
+    and no note what its space is called.
     What is seldom, or a name, is known of English. What is of others (`of_others`) is doubted as well.
     """
     inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
     names = {term for name in written_as_names(inside) for term in query_terms(name)}
     telling = frozenset[str]() if shows_another_language(inside) else names | question.seldom | question.extraordinary
     lacking = [item for item in ranked if (doubt := found.get(item.candidate.id)) and doubt.lacks]
-    missing = [names.intersection(item.candidate.matched) for item in lacking] if telling else []
+    missing = [names.intersection(_said_of(item.candidate)) for item in lacking] if telling else []
     judged, behind = list[Ranked](), list[Ranked]()
     for item in ranked:
-        doubt, matched = found.get(item.candidate.id), telling.intersection(item.candidate.matched)
+        doubt, matched = found.get(item.candidate.id), telling.intersection(_said_of(item.candidate))
         if doubt is None and not item.candidate.session and any(each and each.isdisjoint(matched) for each in missing):
             doubt = OF_SOMETHING_ELSE
         elif doubt is not None and doubt.lacks:
@@ -106,6 +107,11 @@ def all_doubted(
         doubt = doubt or (OF_SOMETHING_ELSE if is_of_others else None)
         (behind if is_of_others else judged).append(doubted(item, doubt.share, doubt.why) if doubt else item)
     return _with_others(judged, behind)
+
+
+def _said_of(candidate: RankCandidate) -> frozenset[str]:
+    """The words of a question that a note has, or the space that it is of."""
+    return frozenset(candidate.matched).union(query_terms(candidate.space))
 
 
 def _with_others(ranked: Sequence[Ranked], others: Sequence[Ranked]) -> list[Ranked]:
@@ -120,8 +126,8 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
 
     What a note is about is the name that it begins with (`holdfast.model.claims.Claim.named`), or which of its like
     ("the orders database"), where a strong one is about the one that is asked for; a long one speaks of many. A
-    question names what it writes as a name; else, unless it asks who, what a note is so named by, in any spelling. Of a
-    question who else does something the answer is another name.
+    question names what it writes as a name; else, unless it asks who, what a note is so named by, in any spelling. A
+    note need not say what its space is called. Of a question who else does something the answer is another name.
     """
     plain = folded(question.text)
     if _ASKS_FOR_OTHERS.search(plain):
@@ -139,7 +145,7 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     told = {item.candidate.id: _stems(" ".join(item.candidate.matched)) for item in ranked if item.candidate.long}
 
     def is_another(end: str, said: Claim) -> bool:
-        stems = said.stems | told.get(end, frozenset())
+        stems = said.stems | told.get(end, frozenset()) | _stems(notes[end].space)
         if named and about.get(end, "") not in {"", *asked} and named.isdisjoint(stems):
             return True
         which, thing = said.which or ("", "")
