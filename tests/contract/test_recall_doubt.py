@@ -716,6 +716,31 @@ def test_a_clock_before_a_word_is_a_time() -> None:
     assert doubt_of("what time is my train on 23 December?", train) == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "theirs", "of_others"),
+    [
+        ("Until when does Anchor's alcohol licence run?", None, 0),
+        ("Until when does the alcohol licence of Marigold run?", 0, 2),
+        ("When does the lease of Anchor end?", 2, 0),
+        ("When does the lease of Marigold end?", None, 2),
+        ("Where does the bread for Anchor come from?", 3, 0),
+    ],
+)
+async def test_what_is_told_of_a_thing_of_another_is_no_strong_hit(
+    agent: Agent, question: str, theirs: int | None, of_others: int
+) -> None:
+    told_of = [
+        "Alcohol licence of Marigold runs until June 2028.",
+        "The tills at Anchor were exchanged.",
+        "The lease of Anchor ends in May.",
+        "The bread for all three comes from Holm.",
+    ]
+    ids = [(await agent.remember(text))["id"] for text in told_of]
+    strong = [ids.index(hit["id"]) for hit in (await agent.recall(question))["results"] if not hit["weak"]]
+    assert of_others not in strong
+    assert theirs is None or strong[0] == theirs
+
+
 OF_TWO_PROJECTS = [
     ("quayside", "CI is GitHub Actions on two runners of our own."),
     ("quayside", "Keys of partners are limited to 200 requests a minute."),

@@ -146,12 +146,19 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
 
     def is_another(end: str, said: Claim) -> bool:
         stems = said.stems | told.get(end, frozenset()) | _stems(notes[end].space)
-        if named and about.get(end, "") not in {"", *asked} and named.isdisjoint(stems):
+        if named and named.isdisjoint(stems) and (about.get(end, "") not in {"", *asked} or _has_owner(said, asked)):
             return True
         which, thing = said.which or ("", "")
         return which not in asked and any(thing == its and mine not in stems for mine, its in like)
 
     return frozenset(end for end, said in claims.items() if not notes[end].session and is_another(end, said))
+
+
+def _has_owner(said: Claim, asked: Collection[str]) -> bool:
+    """Whether it tells of what is asked for, but of another's: of the licence of Marigold, where that of Anchor is."""
+    subject = [term for term in said.head if term.subject]
+    of_whom = {term.stem for term in subject[1:] if term.kind == "name"}
+    return bool(of_whom) and of_whom.isdisjoint(asked) and any(term.stem in asked for term in subject)
 
 
 _claim = lru_cache(2048)(claim)  # the same notes meet again in the answers to other questions
