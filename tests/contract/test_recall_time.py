@@ -606,3 +606,42 @@ async def test_what_came_after_the_time_asked_about_stands_behind_what_may_have_
         for day, text in (("2026-07-20", earlier), ("2026-10-20", later))
     ]
     assert (await agent.recall(query)).found[0] == ids[not is_earlier_first]
+
+
+TOLD_ANEW = (
+    ("Invoices above 2,000 euros need Ines's approval.", "harbour"),
+    ("Invoices above 3,500 euros need Ines's approval.", "harbour"),
+    ("Invoices above 5,000 euros need Ines's approval.", "harbour"),
+    ("We order fish for all three restaurants from Brightwater Seafoods.", "harbour"),
+    ("We order fish for all three restaurants from Holm & Sons now.", "harbour"),
+    ("Tomasz Wilk leads the rendering team.", "harbour"),
+    ("Aiko Mori leads the rendering team.", "harbour"),
+    ("Oscar Lindqvist is responsible for the clean room.", "cryolab"),
+    ("Cleaner: Frau Nowak comes on Thursdays.", "harbour"),
+    ("Somebody new does the cleaning: Daria, on Saturdays.", "harbour"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("What was the approval limit for invoices before 5,000 euros?", 1),
+        ("What was the approval limit for invoices before 3,500 euros?", 0),
+        ("What is the approval limit for invoices?", 2),
+        ("Who was our fish supplier before Holm & Sons?", 3),
+        ("Who led the rendering team before Aiko Mori?", 5),
+        ("Who leads the rendering team?", 6),
+        ("Who cleaned our house before Daria?", 8),
+    ],
+)
+async def test_what_was_so_before_a_value_or_somebody_is_the_version_before_that(
+    era: str, tmp_path: Path, query: str, first: int
+) -> None:
+    clock = Clock(datetime(2026, 10, 1, 9, tzinfo=UTC))
+    async with serving(tmp_path / "home", era, encoder="builtin", clock=clock, space="harbour") as agent:
+        ids = []
+        for text, space in TOLD_ANEW:
+            ids.append((await agent.remember(text, space=space))["id"])
+            clock.forward(days=4)
+        (hit, *_) = (await agent.recall(query))["results"]
+    assert (ids.index(hit["id"]), hit["weak"]) == (first, False)

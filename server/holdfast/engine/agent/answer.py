@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.doubting import names_in, of_another_place, with_doubts, worth_reading
+from holdfast.engine.agent.doubting import before_that, names_in, of_another_place, with_doubts, worth_reading
 from holdfast.engine.agent.listing import (
     Listed,
     Listing,
@@ -445,7 +445,8 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
 def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:
     asked = sought_of(asking)
     read = view.notes(worth_reading(ranked[:most], asked))
-    return with_doubts(ranked, most, {end: item.note for end, item in read.items()}, asked, asking.question)
+    question = before_that(asking.question, asking.time)
+    return with_doubts(ranked, most, {end: item.note for end, item in read.items()}, asked, question)
 
 
 def _replaced(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +19,7 @@ from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note
 from holdfast.model.ranking import FLOOR, WEAK, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
+from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import folded, query_terms, regex, written_as_names
 
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
@@ -46,6 +48,15 @@ def with_doubts(
     """
     found = {end: doubt for end, note in notes.items() if asked and (doubt := against(asked, note))}
     return all_doubted(ranked, found, question, of_others(question, ranked[:most], notes))
+
+
+def before_that(question: Question, time: TimeReading | None) -> Question:
+    """A question for what was so before something, without the name of that: the answer has another one."""
+    if time is None or not time.past or not time.event:
+        return question
+    left, terms = question.text.replace(time.event, ""), frozenset(query_terms(time.event))
+    seldom, extraordinary = question.seldom - terms, question.extraordinary - terms
+    return replace(question, text=left, seldom=seldom, extraordinary=extraordinary)
 
 
 def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -> list[Ranked]:

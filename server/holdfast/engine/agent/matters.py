@@ -361,8 +361,8 @@ def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset
 
     def held_before(item: Ranked) -> bool:
         matched, said = set(item.candidate.matched), matters.said.get(item.candidate.id, when)
-        known = item.by_words or not item.weak
-        return known and said < when and bool(rest) and rest <= matched and words.isdisjoint(matched)
+        known = (item.by_words or not item.weak) and item.candidate.space == first.candidate.space
+        return known and said < when and bool(matched) and rest <= matched and words.isdisjoint(matched)
 
     older = next(filter(held_before, shown[1:]), None)
     if older is None:

@@ -210,7 +210,7 @@ _NEXT_TO = regex(  # "the day before the move"
 _NO_TIME = regex(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks after the warehouse?"
 _A_NAME = regex(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
 _CLAUSE = regex(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
-_HABIT = regex(r"\w+ing\b|\W*\d")
+_HABIT = regex(r"\w+ing\b|\W*\d(?![\d.,]*\s?(?:€|%|euros?\b|dollars?\b|pounds?\b|percent\b|[kmgt]b\b))")
 _TURNING_POINT = regex(rf"\b(?:{say.TURNING_POINTS})\b")
 _EVENT_WORDS = 6
 
