@@ -245,7 +245,7 @@ def _with_code(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
         found = _FENCE.match(line) if place > end else None
         if found and len(found.group(1)) < hopeless[line.strip()[0]]:
             mark = found.group(1)
-            closing = regex(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*\Z")
+            closing = re.compile(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*\Z")
             end = next((at for at in range(place + 1, len(lines)) if closing.match(lines[at])), -1)
             if end < 0:
                 hopeless[mark[0]] = len(mark)

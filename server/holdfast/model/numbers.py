@@ -119,7 +119,7 @@ _ARTICLES = frozenset(_PARTS_OF_ONE[Fraction(1)].split("|"))
 @cache
 def written_numbers() -> re.Pattern[str]:
     """The pattern of a number in small plain letters (`lowered`); its groups name how it is written."""
-    return regex(
+    return re.compile(
         r"(?<![\w.,:/@#+-])(?:(?P<digits>(?>\d{1,3}(?:[ ']\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*))"
         r"(?P<part>[\u00bd\u00bc\u00be])?(?:,-(?!\d))?(?![/:-]\d)"
         rf"(?:\s?(?P<scale>{one_of(BEHIND_DIGITS)})(?!\w)(?:\.(?=\s?[€$£e]))?)?(?P<suffix>(?:st|nd|rd|th)(?!\w))?"

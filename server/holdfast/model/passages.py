@@ -222,13 +222,13 @@ def _closing(lines: Sequence[str], number: int) -> re.Pattern[str] | None:
     line = lines[number]
     if (fence := _FENCE.fullmatch(line)) is not None:
         mark = fence[1] or fence[2]
-        return regex(rf"[\s>]*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+        return re.compile(rf"[\s>]*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     if _COMMENT.match(line):
-        return regex(r".*-->")
+        return re.compile(r".*-->")
     if (raw := _RAW.match(line)) is not None:
-        return regex(rf".*</{raw[1]}>", re.IGNORECASE)
+        return re.compile(rf".*</{raw[1]}>", re.IGNORECASE)
     if (instruction := _INSTRUCTION.match(line)) is not None:
-        return regex(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
+        return re.compile(r".*\?>" if instruction[1] == "?" else r".*\]\]>")
     opens = _BLOCK.match(line) or (_TAG.fullmatch(line) and _is_first(lines, number))
     return _BLANK if opens else None
 

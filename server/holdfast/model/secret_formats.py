@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from holdfast.model.words import regex
-
 _ALNUM, _WORD, _URL, _HEX, _BASE64 = "A-Za-z0-9", "A-Za-z0-9_", "A-Za-z0-9_-", "0-9a-fA-F", "A-Za-z0-9+/"
 _UUID: Final = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _ENDS: Final = r"(?![A-Za-z0-9])"
@@ -260,7 +258,7 @@ BY_PREFIX: Final = _by_prefix()
 @cache
 def body_of(row: Format) -> re.Pattern[str]:
     """The compiled pattern of what follows a prefix."""
-    return regex(row.body)
+    return re.compile(row.body)
 
 
 def entropy(text: str) -> float:

@@ -84,7 +84,7 @@ def _kinds() -> dict[str, str]:
 
 @cache
 def _names() -> re.Pattern[str]:
-    return regex(any_of(_kinds()))
+    return re.compile(any_of(_kinds()))
 
 
 _LONGEST_NAME: Final = 32
@@ -477,7 +477,7 @@ _LONGEST_HUMP: Final = 4  # letters on average
 
 @cache
 def _prefixes() -> re.Pattern[str]:
-    return regex(rf"(?<![A-Za-z0-9]){any_of(BY_PREFIX)}")
+    return re.compile(rf"(?<![A-Za-z0-9]){any_of(BY_PREFIX)}")
 
 
 @cache

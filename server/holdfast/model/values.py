@@ -349,7 +349,7 @@ _AND_A_HALF = r"\s(?:and\sa\shalf|et\sdemie?|y\smedi[ao])(?!\w)"
 def _unit_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Of a unit behind a number, and of a currency before one."""
     behind = rf"[ -]?(?P<unit>{one_of(_units())})(?!\w)(?P<half>{_AND_A_HALF})?"
-    return regex(behind), regex(rf"(?<![^\W\d])(?P<unit>{one_of(_CURRENCY_FIRST.split())})\s?\Z")
+    return re.compile(behind), re.compile(rf"(?<![^\W\d])(?P<unit>{one_of(_CURRENCY_FIRST.split())})\s?\Z")
 
 
 def _measure(text: _Text, number: Number) -> Value | None:
