@@ -14,7 +14,6 @@ import re
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -503,12 +502,9 @@ def _asks_to_know(text: str) -> bool:
 
 # --- notes of a form ------------------------------------------------------------------------------
 
-_FORMS = {
-    **{form: rf"\W*(?:{each})" for form, each in _alternatives("begins").items()},
-    "habit": rf"[^.;!?\n]*\b(?:{_any('habit')})\b",
-    "lasting": rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b",
-    "finished": _any("finished"),
-}
+_BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
+_HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
+_LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
 _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
@@ -521,31 +517,25 @@ def openings(form: Form) -> tuple[list[str], list[str]]:
     return first, within
 
 
-@cache
-def _form(name: str) -> re.Pattern[str]:
-    """What a text of a form begins with; made when a list needs it, for a process that starts has no time for that."""
-    return _pattern(_FORMS[name])
-
-
 def has_form(form: Form, text: str) -> bool:
     """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
     plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
     if form != TASK:
-        return _form(form).match(plain) is not None and not (form == INCIDENT and _form("lasting").match(plain))
+        return _BEGINS[form].match(plain) is not None and not (form == INCIDENT and _LASTING.match(plain))
     said = [plain, plain[named.end() :]] if (named := _NAMED_FIRST.match(plain)) else [plain]
-    return _LABEL.match(text) is not None or any(map(_form(TASK).match, said)) or _is_duty(plain, said[-1])
+    return _LABEL.match(text) is not None or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])
 
 
 def _is_duty(plain: str, said: str) -> bool:
     """Behind the name of a project only what is still to do: "House: we have to be quiet at night" is a rule."""
     is_open = said == plain or _STILL.search(said) is not None
-    return is_open and _form("duty").match(said) is not None and _form("habit").match(said) is None
+    return is_open and _BEGINS["duty"].match(said) is not None and _HABIT.match(said) is None
 
 
 def is_to_do(text: str, tags: Sequence[str]) -> bool:
     """Whether a note is something to do, by its form or its tags, and does not say that it is done."""
     named = {folded(tag) for tag in tags}
-    if not named.isdisjoint(_DONE_TAGS) or _form("finished").search(folded(text)):
+    if not named.isdisjoint(_DONE_TAGS) or _FINISHED.search(folded(text)):
         return False
     return not named.isdisjoint(TASK_TAGS) or has_form(TASK, text)
 
