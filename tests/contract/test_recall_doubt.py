@@ -791,3 +791,12 @@ async def test_a_note_need_not_say_what_the_project_is_called_that_it_is_of(agen
         strong = [hit["id"] for hit in answer["results"] if not hit["weak"]]
         assert strong[0] == ids[theirs]
         assert ids[of_others] not in strong
+
+
+async def test_what_is_of_no_project_is_not_of_a_thing_that_is_called_global(agent: Agent) -> None:
+    rent, _ = [
+        (await agent.remember(text, space="global"))["id"]
+        for text in ("Felix pays the rent of 1,150 euros.", "Ann told us that Global Foods pays late.")
+    ]
+    answer = await agent.recall("what rent does Global Foods pay?")
+    assert rent not in {hit["id"] for hit in answer["results"] if not hit["weak"]}

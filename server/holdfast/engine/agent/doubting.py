@@ -121,8 +121,13 @@ def all_doubted(
 
 
 def _said_of(candidate: RankCandidate) -> frozenset[str]:
-    """The words of a question that a note has, or the space that it is of."""
-    return frozenset(candidate.matched).union(query_terms(candidate.space))
+    """The words of a question that a note has, or the project that it is of."""
+    return frozenset(candidate.matched).union(query_terms(_project(candidate.space)))
+
+
+def _project(space: str) -> str:
+    """Its name; none of what belongs to all of them."""
+    return "" if space == GLOBAL_SPACE else space
 
 
 def _with_others(ranked: Sequence[Ranked], others: Sequence[Ranked]) -> list[Ranked]:
@@ -156,7 +161,7 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     told = {item.candidate.id: _stems(" ".join(item.candidate.matched)) for item in ranked if item.candidate.long}
 
     def is_another(end: str, said: Claim) -> bool:
-        stems = said.stems | told.get(end, frozenset()) | _stems(notes[end].space)
+        stems = said.stems | told.get(end, frozenset()) | _stems(_project(notes[end].space))
         if named and named.isdisjoint(stems) and (about.get(end, "") not in {"", *asked} or _has_owner(said, asked)):
             return True
         which, thing = said.which or ("", "")
