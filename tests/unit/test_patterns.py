@@ -10,13 +10,14 @@ from holdfast.model.words import regex
 
 # Prints how many patterns there are when all of a module is imported, and how many of them are made by then; then makes
 # all. In a process of its own, since nobody else has used one there.
-COUNTING = """import gc, importlib, pkgutil, holdfast.model, {module}
+COUNTING = """import gc, importlib, pkgutil, holdfast, {module}
 each = [one for one in gc.get_objects() if type(one).__name__ == "_Regex"]
 print(len(each), sum("_made" in vars(one) for one in each))
 assert all(one.pattern is not None for one in each)
 """
-ALL = """for each in pkgutil.walk_packages(holdfast.model.__path__, "holdfast.model."):
-    importlib.import_module(each.name)
+ALL = """for room in ("model", "store", "index", "engine"):
+    for each in pkgutil.walk_packages([f"{holdfast.__path__[0]}/{room}"], f"holdfast.{room}."):
+        importlib.import_module(each.name)
 """
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 
 def regex(text: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, when it is first used. What is wrong with it is said then: a test of the house makes them all.
+    """As `re.compile`, when it is first used. What is wrong with it is said then; a test makes them all.
 
     The functions of `re` do not take it; it has them itself.
     """
