@@ -737,6 +737,30 @@ async def test_a_space_that_looks_like_a_path_stays_inside_the_folder(agent: Age
     assert agent.file_of(note["id"]).parent.parent == agent.files / "memories"
 
 
+async def test_a_new_space_whose_name_is_nearly_that_of_another_is_told(agent: Agent) -> None:
+    """A slip of the pen would hide the note from whoever asks in the space that was meant."""
+    slip = await agent.remember("The buoy was painted.", space="harbuor")
+    assert slip["space"] == "harbuor"
+    assert slip["notices"] == [f'"harbuor" is a new space. Where "{SPACE}" is meant: undo this, and remember it there.']
+    await agent.outdate(slip["id"], undo=slip["change_id"])
+    assert not (await agent.remember("The buoy was painted.", space=SPACE))["notices"]
+
+
+@pytest.mark.parametrize(
+    ("there", "other"),
+    [
+        ("team-a", "team-b"),
+        ("sprint-12", "sprint-13"),
+        ("project1", "project2"),
+        ("frontend", "backend"),
+        ("quay", "quay"),
+    ],
+)
+async def test_a_space_of_a_row_is_no_slip_of_the_pen(agent: Agent, there: str, other: str) -> None:
+    await agent.remember("The buoy was painted.", space=there)
+    assert not (await agent.remember("The lamp was painted red on Monday.", space=other))["notices"]
+
+
 @pytest.mark.parametrize(
     ("work", "space", "how"),
     [

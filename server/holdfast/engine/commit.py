@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from holdfast.model.parts import lost_with
 from holdfast.model.records import JournalRecord, marks_of
 from holdfast.model.tokens import beginning
 from holdfast.model.versions import FAR, MADE_OF
+from holdfast.model.words import folded
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 LARGEST_CONTENT = 256 * 1024
@@ -141,6 +143,13 @@ def space(name: str, value: str) -> str:
         return space_name(value)
     except ValueError as error:
         raise InvalidArgumentError(f"{name} cannot be used: {error}.", "Use letters, digits, - and _.") from error
+
+
+def nearest_space(name: str, spaces: Iterable[str], least: float) -> str:
+    """The space whose name is most like this one; empty where none is so like it, as difflib measures it (0 to 1)."""
+    by_fold = {folded(each): each for each in spaces}
+    near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=least)
+    return by_fold[near[0]] if near else ""
 
 
 def when(name: str, value: str | None) -> str | None:

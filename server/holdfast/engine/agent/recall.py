@@ -9,7 +9,6 @@ are the notes that were stored since.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,16 @@ from holdfast.engine.agent.question import (
     spelt,
     window_of,
 )
-from holdfast.engine.commit import LARGEST_QUERY, MOST_IDS, check_text, space, until, when, without_secrets
+from holdfast.engine.commit import (
+    LARGEST_QUERY,
+    MOST_IDS,
+    check_text,
+    nearest_space,
+    space,
+    until,
+    when,
+    without_secrets,
+)
 from holdfast.engine.encoding import Beside, count_beside, count_unencoded, encode_beside, encode_together
 from holdfast.engine.omi.beliefs import believed_first, standings
 from holdfast.engine.ports import Caller, Ports
@@ -126,7 +134,7 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer, space: str | 
         return [], ""
     spaces = view.spaces()
     if is_answered:
-        misspelt = [name for name in asking.wanted.spaces if _nearest(name, spaces, _MUCH_LIKE)]
+        misspelt = [name for name in asking.wanted.spaces if nearest_space(name, spaces, _MUCH_LIKE)]
         return list(filter(None, (_unknown_space(name, spaces) for name in misspelt))), ""
     notices = [_unknown_space(name, spaces) for name in asking.wanted.spaces]
     notices.append(_unknown_place(asking, spaces))
@@ -144,23 +152,16 @@ def hidden_notices(view: IndexView, asking: Asking, found: Answer, space: str | 
 def _unknown_space(name: str, spaces: Sequence[str]) -> str:
     if name in spaces or name == GLOBAL_SPACE:
         return ""
-    near = _nearest(name, spaces)
+    near = nearest_space(name, spaces, _LIKE)
     nearest = f' The nearest is "{near}".' if near else ""
     return f'No note is in the space "{name}".{nearest}'
-
-
-def _nearest(name: str, spaces: Sequence[str], least: float = _LIKE) -> str:
-    """The space whose name is most like this one; empty where none is like it."""
-    by_fold = {folded(each): each for each in spaces}
-    near = difflib.get_close_matches(folded(name), by_fold, n=1, cutoff=least)
-    return by_fold[near[0]] if near else ""
 
 
 def _unknown_place(asking: Asking, spaces: Sequence[str]) -> str:
     """The same for the space that a list is asked of, as in "decisions in harbuor": only where one is much like it."""
     place = asking.intent.place if asking.intent and asking.intent.kind == "list" else ()
     name = "-".join(place)
-    near = _nearest(name, spaces, _MUCH_LIKE)
+    near = nearest_space(name, spaces, _MUCH_LIKE)
     is_whole = near and set(folded(near).split("-")) <= set(map(folded, place))  # "led tollgate" is no slip of it
     return _unknown_space(name, spaces) if near and not is_whole else ""
 

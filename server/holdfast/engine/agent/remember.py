@@ -19,6 +19,7 @@ from holdfast.engine.commit import (
     is_selfless,
     load_current,
     lost_notices,
+    nearest_space,
     resolve,
     resolve_all,
     self_change,
@@ -53,6 +54,7 @@ from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition
 from holdfast.model.records import JournalRecord
 from holdfast.model.tokens import LONGEST_NOTICE, beginning, most_tokens
+from holdfast.model.words import regex
 from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 
@@ -63,6 +65,8 @@ MOST_VERSIONS = 2  # of one fact, that are named
 QUOTED = (40, 16, 8)  # tokens at most of what is quoted beside a call, which is told whole
 LIKELIER = 5  # times the odds of the second, by which the first alone is meant
 ASKED_WEIGHT = 0.5
+_SLIP = 0.8  # the least similarity of a new space's name to that of another for it to be a slip, as difflib measures it
+_MARKS = regex(r"\d|(?<![^\W_])[^\W_](?![^\W_])")  # digits and single letters: what tells "team-a" from "team-b"
 THREAD_WEIGHT = 0.1  # the link of a note that is close to none
 
 
@@ -186,7 +190,16 @@ async def _wanted(ports: Ports, caller: Caller, request: Remember) -> _Wanted:
     guards = [same_guard(note)]
     if note.session:
         guards.append(f"session:{digest(note.space, note.session)}")
-    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), gate.notices())
+    slips = await _slips(ports, caller, note.space) if request.space else []
+    return _Wanted(request, note, tuple(asked), tuple(old), tuple(guards), (*gate.notices(), *slips))
+
+
+async def _slips(ports: Ports, caller: Caller, space: str) -> list[str]:
+    """What to say of a space that was named and is new, where it is rather a slip of the pen for one that there is."""
+    spaces = {GLOBAL_SPACE, *filter(None, [caller.space]), *await ports.index.read(lambda view: view.spaces())}
+    others = [name for name in spaces if _MARKS.findall(name) == _MARKS.findall(space)]
+    near = nearest_space(space, others, _SLIP) if space not in spaces else ""
+    return [f'"{space}" is a new space. Where "{near}" is meant: undo this, and remember it there.'] if near else []
 
 
 @dataclass(frozen=True, slots=True)
