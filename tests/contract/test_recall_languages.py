@@ -93,6 +93,52 @@ async def test_with_an_encoder_that_knows_little_of_them_words_still_find_first(
     assert firsts == {(language, query): [SPOKEN[language][0]] for language, query in CASES}
 
 
+AMONG_ENGLISH_ONES = (
+    "La comptable s'appelle Odile, elle vient le jeudi.",
+    "La llave del almacén está debajo de la maceta roja.",
+    "Il commercialista è Bruno Galli, in via Garibaldi.",
+    "Der Hausmeister heißt Uwe und kommt dienstags.",
+    *(f"The {thing} of pier {number} was painted in May." for number, thing in enumerate(("crane", "buoy", "shed"), 1)),
+    "The tide table hangs in the office.",
+    "Ships of forty tons need a pilot.",
+)
+
+
+@pytest.fixture(scope="module")
+async def harbour(anyio_backend: str, storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
+    """English notes and one each in other languages, with the embedded encoder."""
+    async with living(tmp_path_factory.mktemp("harbour"), encoder=BuiltinEncoder()) as memory:
+        for content in AMONG_ENGLISH_ONES:
+            await keep(memory, content)
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("qui est la comptable ?", 0),
+        ("qui est notre comptable ?", 0),
+        ("est-ce que la comptable vient ?", 0),
+        ("¿dónde está la llave?", 1),
+        ("¿qué hay del almacén?", 1),
+        ("chi è il nostro commercialista?", 2),
+        ("wer ist unser Hausmeister?", 3),
+        ("was macht der Hausmeister?", 3),
+    ],
+)
+async def test_grammar_that_no_note_has_makes_no_question_one_of_another_language(
+    harbour: Memory, query: str, place: int
+) -> None:
+    """That "qui", "est" and "notre" stand in no note says nothing of whether the one about the accountant is meant."""
+    first = (await ask(harbour, query)).hits[0]
+    assert (first.note.content, first.ranked.weak) == (AMONG_ENGLISH_ONES[place], False)
+
+
+@pytest.mark.parametrize("query", ["qui est notre plombier ?", "¿quién es el electricista?", "wer ist unser Anwalt?"])
+async def test_such_a_question_about_nothing_there_has_no_strong_hit(harbour: Memory, query: str) -> None:
+    assert all(hit.ranked.weak for hit in (await ask(harbour, query)).hits)
+
+
 UNREAD = ["新幹線", "დირიჟაბლი", "ลูกโป่ง", "자전거", "दूरभाष", "հեռախոս", "דחליל", "خفاش", "زندان", "самовар"]
 UNREAD += ["Шаповаленко", "Гиппократов", "новый самовар", "Παπαδιαμαντόπουλος", "Αριστοτέλης"]  # with known endings
 

@@ -170,8 +170,8 @@ def shows_another_language(text: str) -> bool:
 
 
 def unheard_of(terms: Sequence[str], unknown: AbstractSet[str]) -> float:
-    """The share of unknown words among those that are no grammar of another language, which any note in it has."""
-    telling = [term for term in terms if term not in NOT_ENGLISH] or terms
+    """The share of unknown words among those that are no grammar, which names nothing whether a note has it or not."""
+    telling = [term for term in terms if term not in FRAME_WORDS] or terms
     return sum(term in unknown for term in telling) / len(telling) if telling else 0.0
 
 
