@@ -915,6 +915,9 @@ NOTHING_TO_DO = (
     "Ingrid needs to rest after the surgery.",
     "The todo app of the crew is Things.",
     "The plan must be signed by Ingrid.",
+    "- [x] Sweep the slipway.\n- [x] Oil the winch.",
+    "A box before a line, as in - [ ] here, is ticked off in most editors.",
+    "int[ ] berths = new int[ ] {1, 2};",
 )
 
 
@@ -984,6 +987,10 @@ async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent,
         "El buzo todavía tiene que firmar.",
         "Falta comprar las defensas.",
         "Open: calibrate the thermometer.",
+        "- [ ] Scrape the hull\n- [ ] Book the diver",
+        "* [ ] Scrape the hull",
+        "1. [x] Book the diver\n2. [ ] Scrape the hull",
+        "Before the winter\n\n- [x] Book the diver\n  - [ ] Scrape the hull",
     ],
 )
 async def test_what_is_to_do_may_be_behind_a_name_or_be_somebody_elses(agent: Agent, content: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from holdfast.index.current import CURRENT, NOT_RETIRED, current
 from holdfast.index.projection import HistoryRow
 from holdfast.index.rows import meant
-from holdfast.model.intent import Form, openings
+from holdfast.model.intent import BOX, TASK, Form, openings
 from holdfast.model.lifecycle import FIRST_CONFIDENCE
 from holdfast.model.note import SELF_ID, id_range
 
@@ -75,8 +75,9 @@ def beginning(connection: sqlite3.Connection, form: Form, spaces: Sequence[str],
     """Ids of current notes of these spaces, or of all, that may be of a form by how they begin, the latest first."""
     first, within = openings(form)
     asked = " OR ".join((*(f'^"{phrase}"' for phrase in first), *(f'"{phrase}"' for phrase in within)))
+    boxed = f" UNION SELECT rowid FROM notes WHERE instr(content, '{BOX}')" if form == TASK else ""  # a sign is no word
     rows = connection.execute(
-        f"SELECT id FROM notes WHERE rowid IN (SELECT rowid FROM texts WHERE texts MATCH :asked) AND {CURRENT} "  # noqa: S608 - own clause
+        f"SELECT id FROM notes WHERE rowid IN (SELECT rowid FROM texts WHERE texts MATCH :asked{boxed}) AND {CURRENT} "  # noqa: S608 - own clauses
         "AND (:spaces = '[]' OR space IN (SELECT value FROM json_each(:spaces))) "
         "ORDER BY happened DESC, id DESC LIMIT :most",
         {"now": now, "most": most, "spaces": json.dumps(spaces), "asked": f"{{title body}} : ({asked})"},

@@ -509,6 +509,8 @@ _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
 _LABEL, _LONGEST_BEGINNING = regex(r"\W*TO-?DO\b"), 400  # characters
+BOX: Final = "[ ]"  # of what is to be ticked off
+_OPEN_BOX = regex(rf"^[ \t]*(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]+)?{re.escape(BOX)}[ \t]+\S", re.MULTILINE)
 
 
 def openings(form: Form) -> tuple[list[str], list[str]]:
@@ -522,6 +524,8 @@ def has_form(form: Form, text: str) -> bool:
     plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
     if form != TASK:
         return _BEGINS[form].match(plain) is not None and not (form == INCIDENT and _LASTING.match(plain))
+    if _OPEN_BOX.search(text):
+        return True
     said = [plain, plain[named.end() :]] if (named := _NAMED_FIRST.match(plain)) else [plain]
     return _LABEL.match(text) is not None or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])
 
@@ -533,9 +537,12 @@ def _is_duty(plain: str, said: str) -> bool:
 
 
 def is_to_do(text: str, tags: Sequence[str]) -> bool:
-    """Whether a note is something to do, by its form or its tags, and does not say that it is done."""
+    """Whether a note is something to do, by its form or its tags, and does not say that it is done.
+
+    Of boxes to be ticked off one that is open is enough.
+    """
     named = {folded(tag) for tag in tags}
-    if not named.isdisjoint(_DONE_TAGS) or _FINISHED.search(folded(text)):
+    if not named.isdisjoint(_DONE_TAGS) or (_FINISHED.search(folded(text)) and not _OPEN_BOX.search(text)):
         return False
     return not named.isdisjoint(TASK_TAGS) or has_form(TASK, text)
 
