@@ -1239,6 +1239,8 @@ BROKE = (
     "Postgres ran out of disk.",
     "Deploy 41 failed because of a missing migration.",
     "2026-10-23, 07:40: the API answered 503, db-a had no disk space left.",
+    "Incident 12: the tug leaked, and its crew must wear vests until it is mended.",
+    "A short outage took the radio down.",
 )
 NOTHING_BROKE = (
     "Theo lost his first tooth.",
@@ -1250,6 +1252,10 @@ NOTHING_BROKE = (
     "The red build light stands in the kitchen.",
     "We never leave the pager offline.",
     "Partner keys are limited to 200 requests a minute, burst 40.",
+    "Incident response: if the API is down, call Rosa.",
+    "Since the outage we watch the uptime with two probes.",
+    "After the outage we bought a second router.",
+    "The outage map of the power company is at example.org.",
 )
 
 
@@ -1260,6 +1266,8 @@ NOTHING_BROKE = (
         "what went wrong?",
         "list all incidents",
         "incidents in harbour",
+        "incidents in the harbour project",
+        "all incidents of project harbour",
         "which outages did we have?",
         "how many incidents were there?",
         "what broke last week?",
@@ -1273,9 +1281,9 @@ async def test_what_broke_is_known_by_what_the_notes_say_newest_first(agent: Age
     ids = await told(agent, *BROKE)
     await told(agent, *NOTHING_BROKE)
     agent.clock.forward(days=8)
-    answer = await agent.recall(query)
+    answer = await agent.recall(query, limit=20)
     assert answer.found == ids[::-1]
-    assert answer.text.startswith("10 incidents")
+    assert answer.text.startswith("12 incidents")
 
 
 async def test_what_broke_at_another_time_is_not_on_the_list(agent: Agent) -> None:

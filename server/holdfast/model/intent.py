@@ -447,9 +447,9 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     if place and (intent.here or not _names_a_place(words, place)):
         return None
     kinds = [kind for kind in nouns if kind not in (ANY, DUE, TASK, INCIDENT)]
-    is_todo = TASK in nouns and not kinds and there.isdisjoint(_SHOW_ALL)  # "muestra todos" asks for everything
-    form: Form | Literal[""] = TASK if is_todo else INCIDENT if INCIDENT in nouns and not kinds else ""
     types = tuple(dict.fromkeys(kind for kind in kinds if kind != "project" or not _is_of_a_place(words, place)))
+    is_todo = TASK in nouns and not types and there.isdisjoint(_SHOW_ALL)  # "muestra todos" asks for everything
+    form: Form | Literal[""] = TASK if is_todo else INCIDENT if INCIDENT in nouns and not types else ""
     somewhere = bool(place) or intent.here
     sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
@@ -505,6 +505,7 @@ def _asks_to_know(text: str) -> bool:
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
 _LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
+_REPORT = _pattern(rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:–-] ")  # "Incident 12: ..."
 _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
@@ -523,7 +524,8 @@ def has_form(form: Form, text: str) -> bool:
     """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
     plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
     if form != TASK:
-        return _BEGINS[form].match(plain) is not None and not (form == INCIDENT and _LASTING.match(plain))
+        is_rule = form == INCIDENT and _LASTING.match(plain) and not _REPORT.match(plain)
+        return _BEGINS[form].match(plain) is not None and not is_rule
     if _OPEN_BOX.search(text):
         return True
     said = [plain, plain[named.end() :]] if (named := _NAMED_FIRST.match(plain)) else [plain]
