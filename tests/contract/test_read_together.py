@@ -158,6 +158,16 @@ async def test_what_is_told_anew_among_other_things_and_answers_as_well_stands_f
         assert next(iter(behind(await ask(memory, question)))) == second.note.id
 
 
+async def test_in_a_memory_of_two_notes_what_lacks_the_words_asked_for_does_not_go_ahead(
+    tmp_path: Path, built_in: BuiltinEncoder
+) -> None:
+    """Where there is no third note nothing tells how clear the newer one stands."""
+    async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
+        notes = "Ferry's production server is hosted by Hetzner in Helsinki.", "Ferry logs go to Loki."
+        first, _ = await kept(memory, *notes, apart=timedelta(days=3))
+        assert next(iter(behind(await ask(memory, "Where is ferry's production server hosted?")))) == first.note.id
+
+
 CORRECTIONS = {
     "a person": (
         "The mobile team is led by Priya.",

@@ -106,6 +106,10 @@ def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_que
         ("how long is the waiting list?", "The waiting list has 37 people on it."),
         ("when is the rent due?", "The rent of 900 a month is due on the first."),
         ("how many berths are there?", "There are thirteen berths now."),
+        ("how many centimetres wide is the desk?", "The desk is 140 cm by 70 cm."),
+        ("how many gigabytes does the log partition have?", "The log partition is 40 GB."),
+        ("how many kilowatts does the wallbox charge with?", "The wallbox charges with 7.4 kW."),
+        ("how many decibels does the compressor make?", "The compressor makes 68 dB."),
     ],
 )
 def test_a_value_is_seen_beside_a_month_and_where_it_looks_like_a_year(query: str, text: str) -> None:

@@ -134,6 +134,21 @@ async def test_grammar_that_no_note_has_makes_no_question_one_of_another_languag
     assert (first.note.content, first.ranked.weak) == (AMONG_ENGLISH_ONES[place], False)
 
 
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("¿Dónde está la llave?", 1),
+        ("Chi è il commercialista?", 2),
+        ("- Wer ist der Hausmeister?", 3),
+        ("Hallo! Wer ist der Hausmeister?", 3),
+        ('"Wer ist der Hausmeister?"', 3),
+    ],
+)
+async def test_a_capital_at_the_beginning_of_a_sentence_names_nobody(harbour: Memory, query: str, place: int) -> None:
+    first = (await ask(harbour, query)).hits[0]
+    assert (first.note.content, first.ranked.weak) == (AMONG_ENGLISH_ONES[place], False)
+
+
 @pytest.mark.parametrize("query", ["qui est notre plombier ?", "¿quién es el electricista?", "wer ist unser Anwalt?"])
 async def test_such_a_question_about_nothing_there_has_no_strong_hit(harbour: Memory, query: str) -> None:
     assert all(hit.ranked.weak for hit in (await ask(harbour, query)).hits)

@@ -26,7 +26,9 @@ grow growth|permit permission|submit submission|transmit transmission|omit omiss
 write wrote|written writes|build built|building built|run ran|send sent|break broken|begin began|buy bought|find found
 keep kept|lose lost|lost loss|make made|sell sold|take took|freeze frozen|hide hidden|know knew|hold held|drive drove
 parse parser|parsing parser|parsers parse|logging logger|log loggers|schedule scheduler|criterion criteria
-rewrite rewrote
+rewrite rewrote|lend lent|lending lent|eat ate|steal stolen|wear worn|fall fallen|hear heard|forget forgot
+draw drawn|fly flew|sleep slept|tooth teeth|knife knives|centimetres cm|centimetre cm|gigabytes gb|kilowatts kw
+millimeters mm|kilograms kg|millilitres ml
 config configuration|configs configuration|configure config|auth authentication|authenticate auth|db database
 dbs databases|repo repository|repos repositories|docs documentation|env environment|envs environments|dev development
 prod production|k8s kubernetes|postgres postgresql|js javascript|admin administrator|app application|apps applications
@@ -52,7 +54,7 @@ log login|log logic|flag flaw|patch path|port sport|lint line|link lint|root rou
 env envelope|prod prodigy|repo report|repo reply|doc doctor|app apple|app append|auth author|config confide
 spec special|stats status|state static|param parade|arg argue|args argue|dir direct|lib liberty|dep depart|max maxim
 perf perfume|sync sink|async ascent|pkg pack|addr add|tmp temper|fix fiction|match matter|patch patchouli|price priest
-device devil|notice notion|advice advise
+device devil|notice notion|advice advise|db decibel|lend lens|wear were|fall fill
 """
 
 

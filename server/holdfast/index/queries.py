@@ -75,12 +75,12 @@ def beginning(connection: sqlite3.Connection, form: Form, spaces: Sequence[str],
     """Ids of current notes of these spaces, or of all, that may be of a form by how they begin, the latest first."""
     first, within = openings(form)
     asked = " OR ".join((*(f'^"{phrase}"' for phrase in first), *(f'"{phrase}"' for phrase in within)))
-    boxed = f" UNION SELECT rowid FROM notes WHERE instr(content, '{BOX}')" if form == TASK else ""  # a sign is no word
+    boxed = " UNION SELECT rowid FROM notes WHERE instr(content, :box)" if form == TASK else ""  # no word is in it
     rows = connection.execute(
         f"SELECT id FROM notes WHERE rowid IN (SELECT rowid FROM texts WHERE texts MATCH :asked{boxed}) AND {CURRENT} "  # noqa: S608 - own clauses
         "AND (:spaces = '[]' OR space IN (SELECT value FROM json_each(:spaces))) "
         "ORDER BY happened DESC, id DESC LIMIT :most",
-        {"now": now, "most": most, "spaces": json.dumps(spaces), "asked": f"{{title body}} : ({asked})"},
+        {"now": now, "most": most, "spaces": json.dumps(spaces), "box": BOX, "asked": f"{{title body}} : ({asked})"},
     )
     return [note_id for (note_id,) in rows]
 

@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from holdfast.model.identifiers import OWN, is_content, shows_another_language, units_of
-from holdfast.model.words import NOT_ENGLISH, STOP_WORDS, folded, folded_words, query_terms, regex, relatives
+from holdfast.model.words import NOT_ENGLISH, STOP_WORDS, folded, folded_words, inside, query_terms, regex, relatives
 
 MOST_WORDS: Final = 4  # of a question that are looked for
 _TWO_SLIPS: Final = 8  # letters that a word must have for two to be looked for
@@ -79,8 +79,9 @@ def may_be_slips(query: str, strange: AbstractSet[str]) -> list[str]:
         return []
     names = frozenset().union(*(unit.terms for unit in units_of(query) if unit.kind in ("identifier", "name")))
     bare = _QUOTED.sub(" ", query)
-    said = set(folded_words(bare[:1].lower() + bare[1:]))
-    capitals = frozenset() if query.isupper() else frozenset(map(folded, _CAPITAL.findall(bare[:1].lower() + bare[1:])))
+    within = inside(bare)
+    said = set(folded_words(within))
+    capitals = frozenset() if query.isupper() else frozenset(map(folded, _CAPITAL.findall(within)))
     kept = (term for term in terms if term in strange and term in said and term not in names | capitals)
     return [term for term in kept if _SHORTEST_SLIP <= len(term) <= _LONGEST_SLIP and term.isascii() and term.isalpha()]
 

@@ -505,7 +505,9 @@ def _asks_to_know(text: str) -> bool:
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
 _LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
-_REPORT = _pattern(rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:–-] ")  # "Incident 12: ..."
+_REPORT = _pattern(
+    rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:\u2013-] "
+)  # "Incident 12: ..."
 _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")

@@ -40,7 +40,7 @@ from holdfast.model.identifiers import (
 )
 from holdfast.model.lifecycle import LEAST_AFFINITY
 from holdfast.model.note import GLOBAL_SPACE, moment
-from holdfast.model.words import query_terms, written_as_names
+from holdfast.model.words import inside, query_terms, written_as_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +362,8 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
     strange = is_strange(question.text, question.extraordinary, found.unknown)
     unknown = len(found.unknown) / len(terms) if terms else 0.0
     foreign = shows_another_language(question.text)
-    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    unheard = strange and is_strange(inside, question.extraordinary, found.unknown)
+    within = inside(question.text)
+    unheard = strange and is_strange(within, question.extraordinary, found.unknown)
     strange_share = len(found.unknown - VALUE_WORDS) / max(1, len(terms)) * (unknown <= _FOREIGN)
     nobody = "" if foreign else named_nowhere(question.text, found.unknown)
     subjects = {candidate.subject or "" for candidate in found.candidates}
@@ -374,7 +374,7 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
         strange=strange,
         unheard=unheard,
         beside=bool(lost) or (question.one_language and foreign and unheard_of(terms, found.unknown) >= _UNREAD),
-        names=bool(written_as_names(inside)),
+        names=bool(written_as_names(within)),
         foreign=question.one_language and foreign,
         telling=_telling(question, found),
         content=content_of(question.text),

@@ -14,6 +14,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, cast
 
 
@@ -350,6 +351,14 @@ def written_as_names(text: str) -> frozenset[str]:
     return frozenset(folded(word) for word in words if any(sign.isupper() or sign.isdecimal() for sign in word))
 
 
+_BEGINNING = regex(r"(?:\A|[.!?…:]\s|\n)[^\w\n]*[^\W\d_]")
+
+
+def inside(text: str) -> str:
+    """A text as it would stand within a sentence: a capital at the beginning of one names nobody."""
+    return _BEGINNING.sub(lambda found: found.group().lower(), text)
+
+
 def _pieces(run: str) -> list[str]:
     return [*run, *(run[at : at + 2] for at in range(len(run) - 1))]
 
@@ -370,135 +379,10 @@ _APART = frozenset(  # what the rules would join and nobody does
     {frozenset(pair.split()) for pair in ("provide provision", "proceed process", "obtain obtenance", "exceed excess")}
 )
 
-# Each line is one family.
-_TABLE = """
-pay paid payment
-fail failure
-state statement
-treat treatment
-permit permission
-submit submission
-transmit transmission
-admit admission
-omit omission
-emit emission
-choose chose chosen choice
-write wrote written
-build built
-run ran
-send sent
-break broke broken
-begin began begun
-buy bought
-bring brought
-catch caught
-teach taught
-think thought
-find found
-keep kept
-lose lost loss
-make made
-meet met
-read reading
-sell sold
-speak spoke spoken
-spend spent
-take took taken
-tell told
-throw threw thrown
-throws threw
-freeze froze frozen
-hide hidden hid
-grow grew grown
-know knew known
-drive drove driven
-give gave given
-hold held
-lead led
-rebuild rebuilt
-rewrite rewrote rewritten
-overwrite overwrote overwritten
-parse parser parsing
-log logger
-lint linter
-schedule scheduler
-worker work
-tester test
-runner run
-loader load
-reader read
-writer write
-criterion criteria
-schema schemata
-child children
-config configuration configure
-auth authentication authenticate
-authn authentication
-authz authorization authorisation
-db database
-dbs databases
-repo repository
-docs documentation
-doc document
-env environment
-dev development
-prod production
-k8s kubernetes
-postgres postgresql
-js javascript
-admin administrator
-app application
-info information
-perf performance
-param parameter
-params parameters
-arg argument
-args arguments
-var variable
-vars variables
-func function
-dir directory
-dirs directories
-tmp temporary
-temp temporary
-max maximum
-min minimum
-spec specification
-specs specifications
-sync synchronize synchronise synchronization synchronisation
-async asynchronous
-msg message
-pkg package
-lib library
-libs libraries
-dep dependency
-deps dependencies
-ref reference
-refs references
-stats statistics
-pwd password
-creds credentials
-cert certificate
-certs certificates
-infra infrastructure
-impl implementation
-init initialize initialise initialization initialisation
-eval evaluate evaluation
-i18n internationalization internationalisation
-l10n localization localisation
-a11y accessibility
-o11y observability
-regex regexp
-img image
-conn connection
-addr address
-vuln vulnerability
-vulns vulnerabilities
-"""
 _FAMILIES: dict[str, frozenset[str]] = {}
-for _line in _TABLE.split("\n"):
-    for _word in _line.split():
-        _FAMILIES[_word] = _FAMILIES.get(_word, frozenset()) | frozenset(_line.split())
+for _line in Path(__file__).with_name("families.txt").read_text("utf-8").splitlines():
+    if not _line.startswith("#"):
+        _FAMILIES |= {_word: _FAMILIES.get(_word, frozenset()) | frozenset(_line.split()) for _word in _line.split()}
 
 
 @functools.lru_cache(maxsize=4096)

@@ -20,7 +20,7 @@ from holdfast.model.note import GLOBAL_SPACE, Note
 from holdfast.model.ranking import FLOOR, WEAK, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
 from holdfast.model.when.questions import TimeReading
-from holdfast.model.words import folded, query_terms, regex, written_as_names
+from holdfast.model.words import folded, inside, query_terms, regex, written_as_names
 
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
@@ -102,9 +102,9 @@ def all_doubted(
     and no note what its space is called.
     What is seldom, or a name, is known of English. What is of others (`of_others`) is doubted as well.
     """
-    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    names = {term for name in written_as_names(inside) for term in query_terms(name)}
-    telling = frozenset[str]() if shows_another_language(inside) else names | question.seldom | question.extraordinary
+    within = inside(question.text)
+    names = {term for name in written_as_names(within) for term in query_terms(name)}
+    telling = frozenset[str]() if shows_another_language(within) else names | question.seldom | question.extraordinary
     lacking = [item for item in ranked if (doubt := found.get(item.candidate.id)) and doubt.lacks]
     missing = [names.intersection(_said_of(item.candidate)) for item in lacking] if telling else []
     judged, behind = list[Ranked](), list[Ranked]()
@@ -149,7 +149,7 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     if _ASKS_FOR_OTHERS.search(plain):
         return frozenset()
     asked = _stems(question.text)
-    claims = {end: _claim(note.content) for end, note in notes.items()}
+    claims = {end: claim(note.content) for end, note in notes.items()}
     about = {end: said.named for end, said in claims.items() if said.named}
     named = _names_known(question, ranked)
     if not named and not _ASKS_WHO.match(plain):  # then only what is surely a name
@@ -177,9 +177,6 @@ def _has_owner(said: Claim, asked: Collection[str]) -> bool:
     return bool(of_whom) and of_whom.isdisjoint(asked) and any(term.stem in asked for term in subject)
 
 
-_claim = lru_cache(2048)(claim)  # the same notes meet again in the answers to other questions
-
-
 @lru_cache(256)
 def _stems(text: str) -> frozenset[str]:
     return frozenset(map(stem, query_terms(text)))
@@ -191,10 +188,10 @@ def names_in(question: Question) -> frozenset[str]:
     Of an English one, which is read by its meaning, all words are to be strange, or written as names.
     """
     terms = frozenset(query_terms(question.text))
-    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    written = () if _writes_nouns_so(inside) else written_as_names(inside)
+    within = inside(question.text)
+    written = () if _writes_nouns_so(within) else written_as_names(within)
     names = frozenset(term for name in written for term in query_terms(name))
-    if not shows_another_language(inside):
+    if not shows_another_language(within):
         names |= question.extraordinary
         return names if terms <= names else frozenset()
     return names or (terms if len(terms) == 1 else frozenset())
@@ -206,10 +203,10 @@ def _writes_nouns_so(text: str) -> bool:
 
 def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]:
     """The stems of what a question writes as names, of those that a note has; none where nouns are written so too."""
-    inside = question.text[:1].lower() + question.text[1:]  # a capital at the beginning names nobody
-    if _writes_nouns_so(inside):
+    within = inside(question.text)
+    if _writes_nouns_so(within):
         return frozenset()
-    written = {folded(word) for word in _WORDS.findall(inside) if word[0].isupper() and not word.isupper()} - TIMES
+    written = {folded(word) for word in _WORDS.findall(within) if word[0].isupper() and not word.isupper()} - TIMES
     names = {term for name in written for term in query_terms(name)}
     known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
     return frozenset(map(stem, known))

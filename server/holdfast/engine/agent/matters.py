@@ -45,24 +45,21 @@ MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its o
 # each note that is nearer to either (times the logarithm), for as much as the older one is nearer to the newer than all
 # others are; `_OF_READ` of that where they were read together. They are to reach `_AHEAD`, and more with the newer's
 # place (times the logarithm), less for each deviation that its meaning is nearer to the question than all others';
-# `_FULLER` more where the older one says more. Fitted with what reading tells, on the pairs that the model was not
-# taught and halves A, E and G of bench/versions.py: also on what is said beside a fact and is no version of it. The
-# line is between the two: a lower one puts more newer versions first, and more of what is beside the answer.
+# `_FULLER` more where the older one says more. Fitted with what reading tells, on pairs that the model was not taught
+# and halves A, E and G of bench/versions.py: a lower line puts more newer versions first, and more that is beside.
 _NEARER_TO_NEWER, _NEARER_TO_OLDER, _APART, _OF_READ = 1.33, 1.23, 1.67, 0.47
 _AHEAD, _BEHIND, _CLEAR = -1.0, 0.49, 0.27
-_MOST_APART, _MOST_CLEAR = 0.4, 3.0
-_NEIGHBOURS = 5  # nearer to either: such pairs are no versions, and are not looked at
-_UNKNOWN_Z = -1.0  # of what no leg found
+_MOST_APART, _MOST_CLEAR, _NEIGHBOURS = 0.4, 3.0, 5  # so many are nearer to either: such pairs are not looked at
+_UNKNOWN_Z, _NOWHERE = -1.0, 99  # of what no leg found; the place of what is no hit
 _FIRST = 8  # hits, that one may go ahead of: what hardly answers is no reason to show more
-# The same by words alone, where relevance stands for meaning; `_LESS` and `_WEAK` by hand: a note that shares one word
-# with the answer is not to go ahead of it.
+# The same by words alone, where relevance stands for meaning; `_LESS` and `_WEAK` by hand, for notes of one word more.
 _WORDS_AHEAD, _WORDS_BEHIND, _LESS, _FULLER = -4.55, 0.9, 10.0, 1.7
 _WEAK = -1.3  # the same, at the least, of what hardly answers
-_NOWHERE = 99  # the place of what is no hit
 _OF_A_GROUP, _LIKELY_ONE = 0.2, 0.4  # where the past is asked for; the other if the newer lacks words asked for
 _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolidated: above every line
-_LEAST_STRONG = 0.05  # the same where the newer is strong all the same
-_LEAST_LIKELY = 0.2  # versions of one fact, where the newer lacks words of the question that the older has
+# How likely versions of one fact they are to be at the least, where the newer lacks more than half of the words of the
+# question that the older has; lacks fewer, and is strong all the same, or is not.
+_LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
 
@@ -475,14 +472,12 @@ def _heads(
         if not naming.isdisjoint(lost):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
-        answers_as_well = found[new].has_the_words_of(found[old])
+        answers_as_well, place = found[new].has_the_words_of(found[old]), places.get(new, _NOWHERE)
         is_sure, odds = matters.of(old, new) >= line, matters.ahead(old, new, as_well=answers_as_well)
-        place = places.get(new, _NOWHERE)
-        may_lead = matters.of(old, new) >= (_LEAST_LIKELY if found[new].weak else _LEAST_STRONG) or (
-            answers_as_well and found[old].candidate.matched
-        )
+        may_lead = matters.of(old, new) >= _least(found[old], found[new], lost, as_well=answers_as_well)
         if {old, new} <= matters.vectors.keys():
-            rest = next((z for z, end in best if end not in (old, new)), 0.0)
+            alone = 0.0 if answers_as_well else _z(found[new])  # what lacks words is not clear where nothing else is
+            rest = next((z for z, end in best if end not in (old, new)), alone)
             may_lead = may_lead and places.get(old, _NOWHERE) < _FIRST
             needed = _needed(_z(found[new]) - rest, place)
         else:
@@ -500,6 +495,14 @@ def _heads(
         elif may_lead and odds >= needed + _FULLER * is_fuller:
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
     return {old: _last(old, heads) for old in heads}, leads
+
+
+def _least(older: Ranked, newer: Ranked, lost: Collection[str], *, as_well: bool) -> float:
+    """How likely two are to be versions of one fact for the newer to go ahead by the odds for an order."""
+    if as_well and older.candidate.matched:
+        return 0.0
+    is_most = 2 * len(lost) > len({*older.candidate.matched, *older.candidate.held})
+    return _LEAST_MOST if is_most else _LEAST_LIKELY if newer.weak else _LEAST_STRONG
 
 
 def _lost(older: Ranked, newer: Ranked) -> set[str]:
