@@ -8,6 +8,7 @@ from statistics import fmean
 
 import pytest
 
+from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.errors import InvalidArgumentError, LimitExceededError
 from served import Agent
@@ -68,6 +69,18 @@ async def test_what_has_the_rare_words_of_the_question_is_no_weaker_for_phrasing
     assert (alone.note.content, both.note.content) == (note, note)
     assert not alone.ranked.weak
     assert both.ranked.relevance >= alone.ranked.relevance
+
+
+async def test_what_is_sure_for_the_question_is_no_weaker_for_phrasings_that_miss(tmp_path: Path) -> None:
+    note = "Commit messages are in the imperative and end with the ticket number in brackets."
+    others = ("The tug lies at pier 4.", "Backups are tested once a quarter.", "Ruth does the bookkeeping.")
+    async with living(tmp_path, encoder=BuiltinEncoder()) as memory:
+        for content in (note, *others, "Commits are signed by the bot.", "Messages to the crew go by radio."):
+            await keep(memory, content)
+        alone = (await ask(memory, "how do commit messages end?")).hits[0]
+        both = (await ask(memory, "how do commit messages end?", also=["style of the log", "zzz qqq"])).hits[0]
+        assert (alone.note.content, both.note.content) == (note, note)
+        assert both.ranked.relevance >= alone.ranked.relevance > 0.95
 
 
 async def test_the_score_is_the_mean_of_what_each_phrasing_gives(memory: Memory) -> None:

@@ -332,8 +332,7 @@ def against(asked: Sought, note: Note) -> Doubt | None:
         return Doubt(ANOTHER, days)
     if asked.only_siblings and not _may_name(asked, note):
         return None
-    is_dated = note.type == "event" or note.event_time is not None  # then it tells when what it says was
-    content, happened = note.content, note.happened
+    is_dated, content, happened = note.tells_when, note.content, note.happened
     text = f"{note.own_title}\n{_near(asked, content)}"
     plain = folded(text)
     other = _another(asked, text, plain, happened, is_dated=is_dated)

@@ -244,6 +244,11 @@ class Note:
         """Retired by a person or an agent, whatever the clock says."""
         return self.outdated or self.superseded_by is not None
 
+    @property
+    def tells_when(self) -> bool:
+        """Whether its time is that of what it tells, and not only when it was noted."""
+        return self.type == "event" or self.event_time is not None
+
     def is_current(self, now: str) -> bool:
         """Neither retired nor past its `valid_until`; the index's own words for it are in `index/current.py`."""
         return not self.is_outdated and (self.valid_until is None or self.valid_until > now)

@@ -178,8 +178,9 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
     """All that any phrasing found, with the mean of its scores and of its relevances, best first.
 
-    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. With
-    rare words of `first`, the question itself, it keeps at least its relevance there: a phrasing leaves names out.
+    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. What is
+    nearly sure by `first`, the question itself, or has rare words of it, keeps at least its relevance there: a phrasing
+    that leaves names out, or misses, says nothing against it.
     """
     if not others:
         return list(first)
@@ -194,7 +195,8 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
         )
         worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
         own = scores[0].get(note_id)
-        worth = max(worth, own.relevance) if own is not None and own.terms is not None and own.terms.rare else worth
+        if own is not None and (own.relevance >= _SURE_ALONE or (own.terms is not None and own.terms.rare)):
+            worth = max(worth, own.relevance)
         found.append(item._replace(score=score, relevance=worth))
     found.sort(key=lambda item: item.candidate.id)
     found.sort(key=lambda item: (item.score, item.candidate.created), reverse=True)
@@ -203,6 +205,7 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
 
 _WORD = regex(r"[\w-]+")
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
+_SURE_ALONE = 0.95  # the relevance, before `careful`, from which other phrasings say nothing against a note
 KEPT_WITHIN, EVENT_DAYS = 5, 3  # places; what happened "during" an event is told of within these days
 
 
@@ -353,7 +356,7 @@ def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
 
 def _says_nth(text: str, nth: int) -> bool:
     """Whether a text has a word for the first, the second."""
-    return not _NTH[nth].isdisjoint(say.lowered(text).split())
+    return not _NTH[nth].isdisjoint(_WORD.findall(say.lowered(text)))
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:
@@ -527,15 +530,11 @@ def _around_event(view: IndexView, asking: Asking, time: TimeReading) -> TimeWin
     found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
     likely = [item for item in found if item.coverage >= EVENT_COVERAGE]
     notes = view.notes(item.id for item in likely)
-    dated = [item for item in likely if item.id in notes and _tells_when(notes[item.id].note)]
+    dated = [item for item in likely if item.id in notes and notes[item.id].note.tells_when]
     if not dated:
         return None
     best = min(dated, key=lambda item: (-item.coverage, item.created, item.id))
     return _window(best.happened, best.id, time)
-
-
-def _tells_when(note: Note) -> bool:
-    return note.type == "event" or note.event_time is not None
 
 
 def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
