@@ -142,6 +142,8 @@ async def test_grammar_that_no_note_has_makes_no_question_one_of_another_languag
         ("- Wer ist der Hausmeister?", 3),
         ("Hallo! Wer ist der Hausmeister?", 3),
         ('"Wer ist der Hausmeister?"', 3),
+        ("Hey Claude, which ships need a pilot?", -1),
+        ("Which ships need a pilot? Thanks!", -1),
     ],
 )
 async def test_a_capital_at_the_beginning_of_a_sentence_names_nobody(harbour: Memory, query: str, place: int) -> None:

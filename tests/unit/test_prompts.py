@@ -7,7 +7,7 @@ import time
 import pytest
 
 from holdfast.model.intent import asked_about
-from holdfast.model.prompts import asks_something, idle, idle_at_a_time
+from holdfast.model.prompts import asks_something, idle, idle_at_a_time, without_talk
 
 EMPTY = """
 what is 2+2?
@@ -396,3 +396,26 @@ def test_what_a_paste_is_about_is_looked_for_at_its_beginning_alone(piece: str) 
     started = time.process_time()
     assert asked_about(paste).endswith(piece)
     assert time.process_time() - started < short
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("Hey Claude, which scanner do we use?", "which scanner do we use?"),
+        ("Hello! Which scanner do we use?", "Which scanner do we use?"),
+        ("Claude, which scanner do we use?", "which scanner do we use?"),
+        ("Which scanner do we use? Thanks!", "Which scanner do we use?"),
+        ("Which scanner do we use? Many thanks in advance.", "Which scanner do we use?"),
+        ("Hi Anna, wo ist der Schl\u00fcssel? Vielen Dank im Voraus!", "wo ist der Schl\u00fcssel?"),
+        ("Bonjour, o\u00f9 est la cl\u00e9 ? Merci d'avance", "o\u00f9 est la cl\u00e9 ?"),
+        ("Hola, \u00bfd\u00f3nde est\u00e1 la llave? Gracias", "\u00bfd\u00f3nde est\u00e1 la llave?"),
+        ("ok, until Friday", "ok, until Friday"),
+        ("Thanks!", "Thanks!"),
+        ("hi there", "hi there"),
+        ("what did Anna say in thanks", "what did Anna say in thanks"),
+        ("is the thank-you page done?", "is the thank-you page done?"),
+        ("Claude Code settings", "Claude Code settings"),
+    ],
+)
+def test_whom_a_question_addresses_and_its_thanks_are_no_part_of_it(query: str, asked: str) -> None:
+    assert without_talk(query) == asked

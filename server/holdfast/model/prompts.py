@@ -342,6 +342,18 @@ _SAYING = regex(
     r"|lascia (?:stare|perdere)|non importa|piu (?:breve|corto)|procedi pure|buonanotte"
     r"|deixa pra la|mais curto|era isso mesmo|pode seguir|boa noite)\b"
 )
+# How somebody is addressed, and thanked in advance: it is no part of what is asked.
+_HAILED = regex(
+    r"\A\W*(?:(?:hey|hi|hello|hallo|hola|salut|bonjour|ciao|oi|ol[a\u00e1]|moin|servus|guten (?:morgen|tag|abend)"
+    r"|good (?:morning|afternoon|evening))(?:[ ,]+\w+)?|claude|codex|chatgpt|copilot|assistant)\s*[,!]+\s+(?=\S)",
+    re.IGNORECASE,
+)
+_THANKED = regex(
+    r"(?<=[?.!,\u2026])\s*\b(?:(?:many |lots of )?thanks?(?: you)?(?: (?:a lot|so much|in advance|again|very much))*"
+    r"|thx|cheers|(?:vielen )?danke?(?: (?:sch\u00f6n|dir|sehr|im voraus|vielmals))*"
+    r"|merci(?: (?:beaucoup|d'avance|bien))*|(?:muchas )?gracias(?: de antemano)?|grazie(?: mille)?|obrigad[oa]|please|bitte|por favor)\s*[.!\u2026]*\s*\Z",
+    re.IGNORECASE,
+)
 _PLACE = regex(r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b")  # of what is before both
 _QUOTED = regex(  # what is to be translated or mended stands there
     r"\W*(?:(?:please|bitte|por favor|per favore|can you|could you) )*"
@@ -402,6 +414,14 @@ def _orders(languages: tuple[int, ...]) -> frozenset[str]:
 def is_no_question(query: str) -> bool:
     """Whether nothing is asked, so that all that the filters let through is meant."""
     return not query.strip().strip("*")
+
+
+def without_talk(query: str) -> str:
+    """A question without whom it addresses and its thanks: "Hey Claude, which scanner do we use? Thanks!"."""
+    if len(query) > _LONGEST:
+        return query
+    plain = _THANKED.sub("", _HAILED.sub("", query))
+    return plain if re.search(r"\w", plain) else query
 
 
 def idle(prompt: str) -> Idle | None:

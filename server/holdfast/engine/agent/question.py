@@ -37,7 +37,7 @@ from holdfast.model.intent import (
 )
 from holdfast.model.note import Note, instant, moment, tag_key
 from holdfast.model.parts import tells_nothing_of_it
-from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time
+from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
 from holdfast.model.when.questions import (
@@ -274,7 +274,7 @@ class Asking:
 
 def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -> Asking:
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
-    now = ports.asked_at or ports.clock()
+    query, now = without_talk(query), ports.asked_at or ports.clock()
     time = _time_of(query, now)
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
