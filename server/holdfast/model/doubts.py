@@ -43,6 +43,7 @@ from holdfast.model.identifiers import (
 )
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
+from holdfast.model.numbers import MONTHS
 from holdfast.model.when import spans as say
 from holdfast.model.when.questions import DaysAsked, other_days
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives
@@ -126,9 +127,8 @@ _OCLOCK: Final = (
     r" (?:a )?(?:half|quarter|{hour})\b(?! of)|\bbetween {hour} and|\b{hour} (?:to|till|until|bis|a) {hour}\b)"
 )
 _LASTING = frozenset("until since forever never ever permanently bis nie seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
-_MONTHS: Final[Mapping[str, int]] = {folded(name): number for name, number in say.MONTHS.items()}
 _SHORT = {name: number for name, number in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
-_NAMED_MONTH = regex(rf"\b(?:{any_of(_MONTHS)})\b")
+_NAMED_MONTH = regex(rf"\b(?:{any_of(MONTHS)})\b")
 _CAPITAL_MONTH = regex(
     r"\b(?:(?<=\w\s)May|May(?! (?:I|we|you|he|she|it|they|one|our|my|the)\b)|March|Mars|Mai|Mayo|März|Marzo)\b"
 )
@@ -162,8 +162,8 @@ _NO_DATE = (  # digits with one of these are none of a date
     r"|pounds|kcal|calories|words|pages|requests|steps|hours|square)\b))"
 )
 _DATE = regex(  # its digits are no figure that anything comes to
-    rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(_MONTHS)})\b"
-    rf"|\b(?:{any_of(_MONTHS)}) (?:(?:[12]?\d|3[01])\b{_NO_DATE}(?:, )?)?(?:(?:19|20)\d\d\b{_NO_DATE})?"
+    rf"\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?(?:{any_of(MONTHS)})\b"
+    rf"|\b(?:{any_of(MONTHS)}) (?:(?:[12]?\d|3[01])\b{_NO_DATE}(?:, )?)?(?:(?:19|20)\d\d\b{_NO_DATE})?"
     rf"|\b\d{{1,2}}:\d\d\b|(?<![$\u20ac\u00a3])(?<!chf )(?<!eur )\b(?:19|20)\d\d\b{_NO_DATE}"
 )
 _CLOCK = regex(  # digits that may be of a time, not "42 square metres" or "96.4 MHz"
@@ -562,9 +562,9 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
 def _months_of(text: str, plain: str) -> frozenset[int]:
     """The months that a text names; words that mean something else as well only with a capital."""
     named = {match.group() for match in _NAMED_MONTH.finditer(plain)} - _UNSURE
-    found = {_MONTHS[name] for name in named}
+    found = {MONTHS[name] for name in named}
     found |= {_SHORT[word] for word in _WORD.findall(plain) if word in _SHORT}
-    return frozenset(found | {_MONTHS[folded(each)] for each in _CAPITAL_MONTH.findall(text)})
+    return frozenset(found | {MONTHS[folded(each)] for each in _CAPITAL_MONTH.findall(text)})
 
 
 def _named_months(months: AbstractSet[int]) -> str:

@@ -351,7 +351,8 @@ _HAILED = regex(
 _THANKED = regex(
     r"(?<=[?.!,\u2026])\s*\b(?:(?:many |lots of )?thanks?(?: you)?(?: (?:a lot|so much|in advance|again|very much))*"
     r"|thx|cheers|(?:vielen )?danke?(?: (?:sch\u00f6n|dir|sehr|im voraus|vielmals))*"
-    r"|merci(?: (?:beaucoup|d'avance|bien))*|(?:muchas )?gracias(?: de antemano)?|grazie(?: mille)?|obrigad[oa]|please|bitte|por favor)\s*[.!\u2026]*\s*\Z",
+    r"|merci(?: (?:beaucoup|d'avance|bien))*|(?:muchas )?gracias(?: de antemano)?|grazie(?: mille)?|obrigad[oa]"
+    r"|please|bitte|por favor)\s*[.!\u2026]*\s*\Z",
     re.IGNORECASE,
 )
 _PLACE = regex(r"\b(steps?|option|schritt|etape|paso|passo) \d{1,3}\b")  # of what is before both

@@ -11,7 +11,7 @@ from functools import partial
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.spans import Again, Span, Yearly, composed
-from holdfast.model.words import regex
+from holdfast.model.words import any_of, regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,8 @@ def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
     if match.groupdict().get("next"):
         return None if unit == "hour" else FoundPeriod(Span(today, spans.back(unit, today, -most)), "coming", 1)
     if unit == "hour":
-        return FoundPeriod(Span(spans.shift(today, -((most + 23) // 24)), today), "rolling", 1)
+        hours = -(-most // 60) if match["unit"] in say.MINUTES else most
+        return FoundPeriod(Span(spans.back("day", today, (hours + 23) // 24), today), "rolling", 1)
     return FoundPeriod(Span(spans.back(unit, today, most), today), "rolling", 1)
 
 
@@ -273,10 +274,8 @@ def _numbered_week(match: re.Match[str], today: date) -> FoundPeriod:
 def _weekdays_ago(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "two Thursdays ago": the last one before today is one."""
     count, most = spans.count_of(match["count"])
-    if count != most:
-        return None
     day = spans.shift(spans.last_weekday(match["weekday"], today), -7 * (count - 1))
-    return FoundPeriod(Span(day, day), "yesterday", 1)
+    return FoundPeriod(Span(day, day), "yesterday", 1) if count == most else None
 
 
 def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
@@ -327,10 +326,10 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?P<month>{say.EITHER_MONTH})\.?\s*{say.OF}\s*{say.YEAR}", _month),
     _rule(rf"(?:{say.QUALIFIER}\s+)?(?P<month>{say.MONTH})(?: {say.BEHIND})?", _month),
     _rule(rf"(?P<month>{say.EITHER_MONTH})\.? {say.YEAR_FROM_NOW}", _month),
-    _rule(rf"(?P<season>{say.any_of(say.SEASONS)}) {say.YEAR_FROM_NOW}", _season),
-    _rule(rf"(?P<which>{say.any_of(say.ORDINALS)}) (?P<month>{say.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
+    _rule(rf"(?P<season>{any_of(say.SEASONS)}) {say.YEAR_FROM_NOW}", _season),
+    _rule(rf"(?P<which>{any_of(say.ORDINALS)}) (?P<month>{say.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
     _rule(
-        rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{say.QUALIFIER} )?(?P<name>{say.any_of(say.HOLIDAYS)})"
+        rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{say.QUALIFIER} )?(?P<name>{any_of(say.HOLIDAYS)})"
         rf"(?: {say.BEHIND})?{say.BY_YEAR}(?:{say.CLOSES}|(?= in\b))",
         _holiday,
     ),
@@ -343,12 +342,12 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"{say.YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
     _rule(rf"h(?P<h>[12])[\s/-]?{say.YEAR}", _half),
     _rule(
-        rf"(?:{say.QUALIFIER}\s+|l')?(?P<season>{say.any_of(say.SEASONS)})(?: {say.BEHIND})?"
+        rf"(?:{say.QUALIFIER}\s+|l')?(?P<season>{any_of(say.SEASONS)})(?: {say.BEHIND})?"
         rf"(?:\s+{say.OF}\s*{say.YEAR})?",
         _season,
     ),
     _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{say.YEAR}", _year),
-    _rule(rf"(?P<near>{say.any_of(say.DAYS)}|{say.TOMORROW}){say.HOURS}", _near_day),
+    _rule(rf"(?P<near>{any_of(say.DAYS)}|{say.TOMORROW}){say.HOURS}", _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
         rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le |l')?(?:{say.QUALIFIER} )?)"
@@ -372,7 +371,7 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(rf"(?P<within>\0)?{say.AMOUNT} (?P<hence>from now|hence)", _ahead),
     _rule(rf"{say.COUNT} (?P<weekday>{say.WEEKDAY})s? ago", _weekdays_ago),
     _rule(say.A_WEEKDAY, _weekday),
-    _rule(say.any_of(say.VAGUE), _vague),
+    _rule(any_of(say.VAGUE), _vague),
 )
 
 

@@ -309,11 +309,12 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     event = _event(text, line)
     named = (each for each in windows(text, asked.date()) if each.kind != "in a spell")
     surest = max(named, key=lambda each: each.rank, default=None)  # the first of them
-    window = None if surest and surest.kind == "today" and _MODAL.search(line.lower()) else surest
+    verbs = _ALSO_WORD.sub(lambda word: _spaces(word) if _is_month(word, line) else word.group(), say.lowered(line))
+    window = None if surest and surest.kind == "today" and _MODAL.search(verbs) else surest
     mark = _mark(text) or _UNSPACED_MARK.search(line)
-    later = _LATER.search(line.lower()) or _LEAVE.match(line.lower())
+    later = _LATER.search(verbs) or _LEAVE.match(verbs)
     ahead = later is not None and not mark and not _WAS.search(line.lower())
-    if window and ((ahead and _looks_ahead(say.lowered(line), window.start)) or _is_until_then(line, window, asked)):
+    if window and ((ahead and _looks_ahead(verbs, window.start)) or _is_until_then(line, window, asked)):
         window, ahead = _coming(window, asked.date()), True
     if event and window and window.start < event.start and event.end <= window.end:  # "the weekend before Easter"
         event = None

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 
 from holdfast.model.note import instant
-from holdfast.model.words import regex, tables
+from holdfast.model.words import any_of, regex, tables
 
 _SECOND = timedelta(seconds=1)
 _SEARCHED_YEARS = 9  # a leap day is at most eight years away
@@ -128,7 +128,8 @@ def amount_of(match: re.Match[str]) -> tuple[str, int, int]:
     """The unit of a length of time, and how many of it there are at the least and at the most."""
     if match["half"]:
         return "half", 1, 1
-    return UNITS.get(match["unit"], "year"), *count_of(match["count"])
+    unit, (least, most) = UNITS.get(match["unit"], "year"), count_of(match["count"])
+    return (unit, -(-least // 60), -(-most // 60)) if match["unit"] in MINUTES else (unit, least, most)
 
 
 def count_of(text: str) -> tuple[int, int]:
@@ -140,12 +141,16 @@ def count_of(text: str) -> tuple[int, int]:
 
 
 def distance(unit: str, least: int, most: int, day: date) -> Span:
-    """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more."""
-    days = {"hour": least // 24, "weekend": 7 * least}.get(unit, UNIT_DAYS[unit] * least)
-    slack = max({"hour": 0, "day": 1, "fortnight": 3, "half": 30}.get(unit, UNIT_DAYS[unit] // 2), abs(days) // 6)
-    stride = "day" if unit == "hour" else "week" if unit == "weekend" else unit
-    scale = 24 if unit == "hour" else 1
-    return widened(Span(back(stride, day, most // scale), back(stride, day, least // scale)), slack)
+    """That many units before `day`, widened by half a unit (a day for days), or a sixth of the way if that is more.
+
+    What was more than three hours ago may have been on the day before, whatever the time is.
+    """
+    if unit == "hour":
+        return Span(back("day", day, (most + 20) // 24), back("day", day, least // 24))
+    days = {"weekend": 7 * least}.get(unit, UNIT_DAYS[unit] * least)
+    slack = max({"day": 1, "fortnight": 3, "half": 30}.get(unit, UNIT_DAYS[unit] // 2), abs(days) // 6)
+    stride = "week" if unit == "weekend" else unit
+    return widened(Span(back(stride, day, most), back(stride, day, least)), slack)
 
 
 def widened(span: Span, days: int) -> Span:
@@ -296,6 +301,7 @@ ALSO_NAMES = frozenset({"april", "june", "august", "avril", "julio"})  # people
 
 SEASONS = _numbers("seasons")  # northern hemisphere: the first month of each
 UNITS = {word: unit for word, unit, _ in _WORDS["units"]}
+MINUTES = frozenset(word for word, _, _ in _WORDS["minutes"])
 MANY = frozenset(word for word, _, _ in _WORDS["many"])  # of these, plurals that are no singular of another language
 NUMBERS = _numbers("numbers")
 UNCERTAIN = _pairs("uncertain")  # how many units an uncertain number may stand for
@@ -443,13 +449,6 @@ FUTURE = (
     r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
 )
 
-
-def any_of(words: Iterable[str]) -> str:
-    """The pattern of any of these words; of two that begin alike the longer one is tried first."""
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
-# --- patterns of these words -----------------------------------------------------------------------
 
 MONTH, WEEKDAY = any_of(MONTHS), any_of(WEEKDAYS)
 EITHER_MONTH = rf"{MONTH}|{any_of(SHORT_MONTHS)}"
