@@ -1416,3 +1416,46 @@ async def test_a_to_do_is_not_done_by_what_only_speaks_of_it(agent: Agent, task:
     agent.clock.forward(days=2)
     assert not any(old in notice for notice in (await agent.remember(newer))["notices"])
     assert "otherwise" not in (await agent.recall("to-dos")).text
+
+
+# --- what is said by its weekday, in a longer time ------------------------------------------------
+
+BY_WEEKDAY = (
+    ("2026-11-16", "The photographer comes on Friday at 14:00."),
+    ("2026-11-17", "The catalogue must be sent by Friday."),
+    ("2026-11-17", "Der Mietvertrag muss bis \u00fcbermorgen unterschrieben sein."),
+    ("2026-11-15", "La r\u00e9union avec le notaire est vendredi \u00e0 10 h."),
+    ("2026-11-15", "Jeudi, visite du phare."),
+    ("2026-10-02", "The old radio was switched off on Friday."),
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what is due this month?",
+        "what is due in November?",
+        "what is due in the next 14 days?",
+        "what is on this month?",
+        "what is on in the next ten days?",
+        "what is coming up?",
+        "what is on this week?",
+    ],
+)
+async def test_what_is_said_by_its_weekday_is_on_a_list_of_more_days_too(agent: Agent, query: str) -> None:
+    ids = []
+    for day, text in BY_WEEKDAY:
+        agent.clock.set(datetime.fromisoformat(f"{day}T09:00:00+00:00"))
+        ids.append((await agent.remember(text))["id"])
+    agent.clock.set(datetime(2026, 11, 18, 10, tzinfo=UTC))
+    assert set((await agent.recall(query)).found) == set(ids[:-1])
+
+
+@pytest.mark.parametrize(
+    "query", ["qu'est-ce qui est pr\u00e9vu vendredi ?", "qu'est-ce qu'il y a vendredi ?", "was ist am Freitag los?"]
+)
+async def test_a_french_weekday_is_a_time_without_a_word_before_it(agent: Agent, query: str) -> None:
+    agent.clock.set(datetime(2026, 11, 15, 9, tzinfo=UTC))
+    (meeting, _) = await told(agent, BY_WEEKDAY[3][1], "Le march\u00e9 couvert vend du poisson.")
+    agent.clock.set(datetime(2026, 11, 18, 10, tzinfo=UTC))
+    assert (await agent.recall(query)).found == [meeting]

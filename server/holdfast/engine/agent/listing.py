@@ -29,14 +29,14 @@ from holdfast.model.intent import (
     tells_trait,
 )
 from holdfast.model.note import GLOBAL_SPACE, Note, space_name
-from holdfast.model.ranking import Filter, Ranked, doubted
-from holdfast.model.when.questions import days_asked, tells_when, words_of_days
+from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
+from holdfast.model.when.questions import DaysAsked, days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import Span, named
 from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
-_AHEAD = (6, 99)  # days, see `_ahead`
+_AHEAD, _WEEK = (6, 99), 7  # days, see `_ahead`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
@@ -414,7 +414,7 @@ def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, comin
         if days is None:
             continue
         found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
-        notes = view.notes(item.id for item in found)
+        notes = view.notes(item.id for item in (*found, *_by_weekdays(view, wanted, days)))
         said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
         firsts |= {
             end: str(each.days.first)
@@ -426,6 +426,17 @@ def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, comin
         }
         capped |= len(found) >= MOST_SAYING
     return firsts, capped
+
+
+def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankCandidate]:
+    """What was told lately and may name one of more days than a week by its weekday, or as "tomorrow"."""
+    today = date.fromisoformat(wanted.now[:10])
+    first = max(days.first, today)
+    if (days.last - days.first).days < _WEEK or days.last < today:
+        return []
+    week = DaysAsked(first, min(days.last, first + timedelta(days=_WEEK - 1)), days.openly)
+    lately = narrowed(replace(wanted, dated="noted"), f"{today - timedelta(days=2 * _WEEK)}{_MIDNIGHT}", None)
+    return view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates
 
 
 def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:

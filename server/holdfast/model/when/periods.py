@@ -287,7 +287,8 @@ def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
         return Span(day, day)
 
     if offset is None:
-        return FoundPeriod(again(0), "weekday", 1, bare=True, again=again)
+        said_alone = match["weekday"] in say.ALONE and not say.NOT_ALONE.search(match.string, 0, match.start())
+        return FoundPeriod(again(0), "weekday", 1, bare=not said_alone, again=again)
     if offset == 0:
         day = spans.shift(today, say.WEEKDAYS[match["weekday"]] - today.weekday())
         return FoundPeriod(Span(day, day), "weekday", 1)

@@ -459,7 +459,8 @@ Says = Literal["then", "around", "elsewhen"]
 _SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
 _MOST_DAYS = 100
 _RELATIVE_WORDS = (
-    "tomorrow week weekend days morgen woche wochen tagen demain semaine semaines jours semana semanas días settimana"
+    "tomorrow week weekend days morgen übermorgen woche wochen tagen demain semaine semaines jours mañana semana "
+    "semanas días domani settimana"
 )
 _NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
 _SOON, _IN_A_WHILE = frozenset({"weekday", "the weekend", "date"}), frozenset({"in a while", "in a spell"})
@@ -563,7 +564,7 @@ def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
     among = asked.first <= first and last <= asked.last
     touches = first <= asked.last and asked.first <= last
     yearly = named.kind == "day" and (first.month, first.day) == (asked.first.month, asked.first.day)
-    if (touches and named.kind in ("day", "weekday")) or (among and named.relation == "during"):
+    if (touches and named.kind in ("day", "weekday", "yesterday")) or (among and named.relation == "during"):
         return "then"
     begin, end = named.span.first or date.min, named.span.last or date.max
     return "around" if touches or yearly or (begin <= asked.last and asked.first <= end) else "elsewhen"

@@ -299,6 +299,10 @@ MONTHS, SHORT_MONTHS, WEEKDAYS = _numbers("months"), _numbers("short_months"), _
 ALSO_WORDS = frozenset({"may", "march", "mars"})  # a verb, a verb, a planet
 ALSO_NAMES = frozenset({"april", "june", "august", "avril", "julio"})  # people
 
+# Weekdays that are time without a word before them, as in "il vient vendredi"; with one of these they come again.
+ALONE = frozenset({"lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"})
+NOT_ALONE = regex(r"\b(?:le|les|du|au|aux|de|des|un|chaque|tous|d'un|ou|et) $")
+
 SEASONS = _numbers("seasons")  # northern hemisphere: the first month of each
 UNITS = {word: unit for word, unit, _ in _WORDS["units"]}
 MINUTES = frozenset(word for word, _, _ in _WORDS["minutes"])
