@@ -645,3 +645,47 @@ async def test_what_was_so_before_a_value_or_somebody_is_the_version_before_that
             clock.forward(days=4)
         (hit, *_) = (await agent.recall(query))["results"]
     assert (ids.index(hit["id"]), hit["weak"]) == (first, False)
+
+
+CHAINS = (
+    ("Sabine Roth leads the club project.", "fact"),
+    ("Tom Adeyemi leads the club project while Sabine is on leave.", "fact"),
+    ("Lucie Marchand has taken over the club project from Tom.", "fact"),
+    ("Lucie and Tom met the tax adviser on Monday.", "event"),
+    ("The shop's database is MariaDB 10.6.", "fact"),
+    ("The shop's database is PostgreSQL 15.", "fact"),
+    ("We upgraded the shop's database to PostgreSQL 17; it took eleven minutes.", "fact"),
+    ("Die Buchhaltung läuft über Lexware.", "fact"),
+    ("Die Buchhaltung läuft über DATEV.", "fact"),
+    ("El importador en España es Bodegas Sol.", "fact"),
+    ("El importador en España es Vinalia.", "fact"),
+    ("Le transporteur pour la France est Chronopost.", "fact"),
+    ("Le transporteur pour la France est Colissimo.", "fact"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("who led the club project before Lucie?", 1),
+        ("who led the club project before Tom?", 0),
+        ("which database did we have before PostgreSQL?", 4),
+        ("which database did we use before PostgreSQL 15?", 4),
+        ("what was the database before PostgreSQL 17?", 5),
+        ("Womit machten wir die Buchhaltung vor DATEV?", 7),
+        ("¿quién era el importador en España antes de Vinalia?", 9),
+        ("quel était le transporteur pour la France avant Colissimo ?", 11),
+    ],
+)
+async def test_of_several_the_one_before_the_first_that_tells_of_it_is_meant(
+    era: str, tmp_path: Path, query: str, first: int
+) -> None:
+    """Whoever came later speaks of who had it too, and who has it may be met at any time."""
+    clock = Clock(datetime(2026, 8, 1, 9, tzinfo=UTC))
+    async with serving(tmp_path / "home", era, encoder="builtin", clock=clock) as agent:
+        ids = []
+        for text, kind in CHAINS:
+            ids.append((await agent.remember(text, type=kind))["id"])
+            clock.forward(days=8)
+        (hit, *_) = (await agent.recall(query))["results"]
+    assert (CHAINS[ids.index(hit["id"])][0], hit["weak"]) == (CHAINS[first][0], False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.doubting import before_that, names_in, of_another_place, with_doubts, worth_reading
+from holdfast.engine.agent.doubting import bare, before_that, names_in, of_another_place, with_doubts, worth_reading
 from holdfast.engine.agent.listing import (
     Listed,
     Listing,
@@ -26,7 +26,6 @@ from holdfast.engine.agent.matters import (
     Earlier,
     Era,
     Matters,
-    bare,
     close_ones,
     compared,
     consolidated,

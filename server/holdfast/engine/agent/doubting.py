@@ -210,3 +210,24 @@ def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]
     names = {term for name in written for term in query_terms(name)}
     known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
     return frozenset(map(stem, known))
+
+
+def bare(note: Note) -> RankCandidate:
+    """A note that no leg found."""
+    return RankCandidate(
+        rowid=0,
+        id=note.id,
+        space=note.space,
+        session=note.session,
+        subject=note.subject,
+        tier=note.tier,
+        confidence=note.confidence,
+        outdated=note.is_outdated,
+        superseded_by=note.superseded_by,
+        created=note.created,
+        happened=note.happened,
+        long=False,
+        coverage=0.0,
+        z=None,
+        session_z=None,
+    )

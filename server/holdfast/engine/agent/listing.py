@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
 
-from holdfast.engine.agent.matters import bare, close_ones, compared, versions_of
+from holdfast.engine.agent.doubting import bare
+from holdfast.engine.agent.matters import close_ones, compared, versions_of
 from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView

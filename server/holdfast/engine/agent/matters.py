@@ -18,7 +18,7 @@ from holdfast.model.claims import says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
 from holdfast.model.opposition import differ_in_one_place, one_each, told_anew_in_part
-from holdfast.model.ranking import RankCandidate, Ranked
+from holdfast.model.ranking import Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
     AUTO_REASONS,
@@ -34,6 +34,7 @@ from holdfast.model.versions import (
     as_read,
     judged,
 )
+from holdfast.model.words import folded_words
 
 LOOKED = 15  # of the best hits, which are compared with each other
 # Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
@@ -60,6 +61,7 @@ _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolida
 # How likely versions of one fact they are to be at the least, where the newer lacks more than half of the words of the
 # question that the older has; lacks fewer, and is strong all the same, or is not.
 _LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
+_NEARLY_STRONG = 0.5
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
 
@@ -322,7 +324,9 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         if len(group) == 1:
             led.append(Led(item))
             continue
-        then = _held_then(group, matters, era) if era.before or era.nth else group[: _turn(group, looked, era.turn)]
+        turn = _turn(group, looked, matters, era.turn)
+        is_turned = turn is not None and not era.nth and era.event not in group
+        then = _held_then(group, matters, era) if (era.before or era.nth) and not is_turned else group[: turn or -1]
         then = then or (group if era.unsure else ())
         if then:
             sure = _surely_with({then[-1]}, looked, matters)
@@ -347,7 +351,9 @@ def _with_the_event_behind(shown: Sequence[Ranked], matters: Matters, event: str
 
 
 def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset[str]) -> Sequence[Ranked]:
-    """The same, but where the first tells of the change, a strong one from before it leads that has its other words.
+    """The same, but where the first tells of the change, one from before it leads that has its other words.
+
+    It is a strong one, or nearly so where it has no other words of the question.
 
     That is for what nothing else makes versions of one fact. By words alone these words are all there is to go by.
     """
@@ -358,7 +364,8 @@ def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset
 
     def held_before(item: Ranked) -> bool:
         matched, said = set(item.candidate.matched), matters.said.get(item.candidate.id, when)
-        known = (item.by_words or not item.weak) and item.candidate.space == first.candidate.space
+        likely = item.by_words or not item.weak or (matched == rest and item.relevance >= _NEARLY_STRONG)
+        known = likely and item.candidate.space == first.candidate.space
         return known and said < when and bool(matched) and rest <= matched and words.isdisjoint(matched)
 
     older = next(filter(held_before, shown[1:]), None)
@@ -367,11 +374,16 @@ def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset
     return [_lifted(older, first), first, *(item for item in shown[1:] if item is not older)]
 
 
-def _turn(group: Sequence[str], looked: Mapping[str, Ranked], words: frozenset[str]) -> int:
-    """The place of the note that tells of the change, by words that not all of one matter have; else the newest's."""
-    held = [words.intersection(looked[end].candidate.matched) for end in group]
+def _turn(group: Sequence[str], looked: Mapping[str, Ranked], matters: Matters, words: frozenset[str]) -> int | None:
+    """The place of the note that tells of the change, by words that not all of one matter have.
+
+    That is the first with the most of them: what came later speaks of who had it too, as "taken over from Tom" does.
+    """
+    texts = (folded_words(matters.texts.get(end, "")) for end in group)
+    held = [words.intersection((*looked[end].candidate.matched, *text)) for end, text in zip(group, texts, strict=True)]
     telling = frozenset.union(*held) - frozenset.intersection(*held)
-    return next((place for place in range(len(group) - 1, 0, -1) if held[place] & telling), len(group) - 1)
+    most = max((len(each & telling) for each in held[1:]), default=0)
+    return next((place for place in range(1, len(group)) if len(held[place] & telling) == most > 0), None)
 
 
 def _held_then(group: Sequence[str], matters: Matters, era: Era) -> Sequence[str]:
@@ -576,24 +588,3 @@ def _lifted(head: Ranked, item: Ranked) -> Ranked:
 def _beside(other: Ranked, item: Ranked) -> Ranked:
     """In the place behind the one that it belongs to."""
     return other._replace(score=item.score)
-
-
-def bare(note: Note) -> RankCandidate:
-    """A note that no leg found."""
-    return RankCandidate(
-        rowid=0,
-        id=note.id,
-        space=note.space,
-        session=note.session,
-        subject=note.subject,
-        tier=note.tier,
-        confidence=note.confidence,
-        outdated=note.is_outdated,
-        superseded_by=note.superseded_by,
-        created=note.created,
-        happened=note.happened,
-        long=False,
-        coverage=0.0,
-        z=None,
-        session_z=None,
-    )

@@ -201,7 +201,7 @@ _EVENTS = (
         r"(?P<clause>(?:'|e)? ?(?:(?:sie|er|es|man|wir|ich|ils?|elles?|on|nous|je|tu|lo|la|los|las|se|nos|me) )*)"
     ),
 )
-_STOPS = say.STOPS
+_BEFORE_A_NAME = regex(r"(?<![\w'-])(?P<word>vor|avant|antes de|prima di)(?P<clause>\0)?(?P<article>\0)? ")
 _DURATION = regex(r"\b(?:how (?:long|many \w+|much|soon)|\d+|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\s*$")
 _NEXT_TO = regex(  # "the day before the move"
     r"(?<![\w'-])(?:(?:on|in|from) )?(?:the|am|der|in der|le|la|el) (?P<unit>day|week|month|tag|woche|monat|jour|"
@@ -212,7 +212,6 @@ _A_NAME = regex(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
 _CLAUSE = regex(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
 _HABIT = regex(r"\w+ing\b|\W*\d(?![\d.,]*\s?(?:€|%|euros?\b|dollars?\b|pounds?\b|percent\b|[kmgt]b\b))")
 _TURNING_POINT = regex(rf"\b(?:{say.TURNING_POINTS})\b")
-_EVENT_WORDS = 6
 
 
 def _event(text: str, line: str) -> _Event | None:
@@ -220,7 +219,9 @@ def _event(text: str, line: str) -> _Event | None:
 
     What was before it is past where the question says so, or where the event is one that turns things.
     """
-    for match in (found for pattern in _EVENTS for found in pattern.finditer(text)):
+    named_so = (found for found in _BEFORE_A_NAME.finditer(text) if line[found.end() : found.end() + 1].isupper())
+    events = (found for pattern in _EVENTS for found in pattern.finditer(text))
+    for match in (*events, *(named_so if _WAS_SO.search(text) else ())):
         article, clause = match["article"], match["clause"]
         name = _event_name(line[match.end() :], clause=bool(clause))
         relation = cast("Relation", say.RELATIONS.get(match["word"], "during"))
@@ -229,21 +230,20 @@ def _event(text: str, line: str) -> _Event | None:
         apart = _NEXT_TO.search(before) if named and relation in ("before", "after") else None
         if not name or _CLAUSE.match(text, match.end() + len(name)) or (_DURATION.search(before) and not apart):
             continue
-        if name.lower() in say.HOLIDAYS or (not named and (relation == "since" or _HABIT.match(name))):
+        if not named and (relation == "since" or _HABIT.match(name) or _A_NAME.search(before)):
             continue
-        if (not named and _A_NAME.search(before)) or (match["word"] == "after" and _NO_TIME.search(before)):
+        if name.lower() in say.HOLIDAYS or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
         end = match.end() + len(name)
-        rest = text[: match.start()] + text[end:]
+        rest = before + text[end:]
         rest = _FIRST_WAS.sub("", rest) if match["word"] == "bevor" else rest
-        in_past = _PAST_TENSE.search(rest) or (clause and _VERB_OF_BEFORE.search(rest))
+        in_past = _PAST_TENSE.search(rest) or _WAS_SO.search(rest) or (clause and _VERB_OF_BEFORE.search(rest))
+        over = bool(in_past) or (named and bool(_TURNING_POINT.search(name.lower())))
         if not in_past and (match["word"] in _UNSURE or name.split()[0] in _ALSO_NOW):
             continue
-        over = bool(in_past) or (named and bool(_TURNING_POINT.search(name.lower())))
         whole = line[match.start("article") if article else match.end() : end]
-        past = over and relation in ("before", "until")
         start, near = (apart.start(), _days_apart(apart, relation)) if apart else (match.start(), None)
-        return _Event(start, end, whole, relation, named=named, past=past, apart=near)
+        return _Event(start, end, whole, relation, named, over and relation in ("before", "until"), near)
     return None
 
 
@@ -259,7 +259,7 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     onward = clause
     for count, token in enumerate(re.finditer(r"\S+", line)):
         word = token.group().strip(say.EDGES)
-        stops = word.lower() in _STOPS and not (onward and word.lower() in ("to", "from", "off"))
+        stops = word.lower() in say.STOPS and not (onward and word.lower() in ("to", "from", "off"))
         if not word or stops or count == _EVENT_WORDS:
             break
         end = token.start() + token.group().find(word) + len(word)
@@ -281,6 +281,7 @@ _GERMAN_HAPPENS = regex(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the 
 _LATER = regex(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = regex(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
 _WAS = regex(rf"\b(?:{say.WAS})\b")
+_WAS_SO = regex(rf"\b(?:{say.BEFORE_NOW}|{say.PAST_ENDINGS})\b|\A\W*(?:w\w+|welche\w* \w+) \w{{2,}}te[nt]?\b")
 _DUTY, _LENGTH = regex(rf"\b(?:{say.DUTIES})\b"), regex(rf"\b(?:{say.LENGTHS})\b")
 _BACK = regex(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
 _HELD = regex(
@@ -297,10 +298,9 @@ _SAID_OF = regex(
     r"(?<!will )(?<!shall )(?<!should )(?<!may )(?<!can )(?<!could )(?<!must )\b(?:we|i|you|they|he|she) \w+ $"
 )
 _MODAL = regex(r"\b(?:may|can|could|should|shall|must|would)\b")
-_WEEK = 7
 _MOST_TIMES = 60  # that a day comes round again until it is one that comes: 29 February, and a question years later
 _ENDS_OF_TIME = (date.min, date.max)
-_DATED = 3  # the rank of a period with its year
+_WEEK, _DATED = 7, 3  # days; the rank of a period with its year
 
 
 def _read_line(line: str, asked: datetime) -> TimeReading | None:
@@ -457,7 +457,7 @@ def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
 Says = Literal["then", "around", "elsewhen"]
 
 _SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
-_MOST_DAYS = 100
+_MOST_DAYS, _EVENT_WORDS = 100, 6
 _RELATIVE_WORDS = (
     "tomorrow week weekend days morgen übermorgen woche wochen tagen demain semaine semaines jours mañana semana "
     "semanas días domani settimana"

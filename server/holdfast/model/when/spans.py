@@ -429,7 +429,7 @@ DUE = _patterns("due")
 # Duties, which are to be done before the time that comes; what tells how long something takes, and not when it is.
 DUTIES, LENGTHS, NTH_ASKED = _patterns("duties"), _patterns("lengths"), _patterns("nth_asked")
 # Verbs of what was so, whenever that was; and of these those beside which nothing is yet to be.
-BEFORE_NOW, WAS = _patterns("before_now"), _patterns("was")
+BEFORE_NOW, WAS, PAST_ENDINGS = _patterns("before_now"), _patterns("was"), _patterns("past_endings")
 # What asks for what was noted at a time, whenever that happens; and for what is new, which is noted since a time.
 STORED, NEW = _patterns("stored"), _patterns("new")
 # What may follow the German "was", which asks, and does not follow the English one, which is a verb.
