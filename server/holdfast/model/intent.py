@@ -505,9 +505,7 @@ def _asks_to_know(text: str) -> bool:
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
 _LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
-_REPORT = _pattern(
-    rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:\u2013-] "
-)  # "Incident 12: ..."
+_REPORT = _pattern(rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:\u2013-] ")
 _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")
@@ -528,10 +526,9 @@ def has_form(form: Form, text: str) -> bool:
     if form != TASK:
         is_rule = form == INCIDENT and _LASTING.match(plain) and not _REPORT.match(plain)
         return _BEGINS[form].match(plain) is not None and not is_rule
-    if _OPEN_BOX.search(text):
-        return True
     said = [plain, plain[named.end() :]] if (named := _NAMED_FIRST.match(plain)) else [plain]
-    return _LABEL.match(text) is not None or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])
+    is_marked = (_OPEN_BOX.search(text) or _LABEL.match(text)) is not None
+    return is_marked or any(map(_BEGINS[TASK].match, said)) or _is_duty(plain, said[-1])
 
 
 def _is_duty(plain: str, said: str) -> bool:

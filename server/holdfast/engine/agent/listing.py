@@ -437,7 +437,7 @@ def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankC
         return []
     week = DaysAsked(first, min(days.last, first + timedelta(days=_WEEK - 1)), days.openly)
     lately = narrowed(replace(wanted, dated="noted"), f"{today - timedelta(days=2 * _WEEK)}{_MIDNIGHT}", None)
-    return view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates
+    return list(view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates)
 
 
 def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
