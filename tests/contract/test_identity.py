@@ -360,6 +360,20 @@ async def test_an_unmarked_note_tells_it_in_the_users_own_name(agent: Agent) -> 
     assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [own]
 
 
+@pytest.mark.parametrize(
+    "query", ["where do I live?", "what is my address?", "wo wohne ich?", "où est-ce que j'habite ?"]
+)
+async def test_of_two_homes_the_one_that_was_told_last_is_first(agent: Agent, query: str) -> None:
+    old = str((await agent.remember("I live in Graz, Sporgasse 18.", about_self=True))["id"])
+    agent.clock.forward(days=80)
+    moved = "We moved house at the weekend: home is now the old mill in Linz."
+    new = str((await agent.remember(moved, about_self=True))["id"])
+    await agent.remember("I moved the server to Linz.")
+    answer = await agent.recall(query)
+    (first, *_) = answer["results"]
+    assert (first["id"], first["weak"], first["earlier"]) == (new, False, [old])
+
+
 @pytest.mark.parametrize("query", ["when is Tom's birthday?", "where does my sister live?"])
 async def test_what_is_asked_of_somebody_else_is_searched_for(agent: Agent, query: str) -> None:
     told = [await agent.remember(text) for text in ("Tom's birthday is on 12 May.", "My sister lives in Turin.")]

@@ -323,3 +323,30 @@ def test_a_second_one_with_a_name_of_its_own_is_no_version_whatever_is_read(
 ) -> None:
     likely = likelihood_together(older, newer, 0.8, ReadTogether(6.0, -6.0))
     assert likely == 0.0 if is_one_more else likely > 0.2
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The production database is in Bonn.", "The prod database is in Kiel."),
+        ("The dev server is in Bonn.", "The development server is in Kiel."),
+        ("The yearly fee is 40 euros.", "The annual fee is 50 euros."),
+        ("The max size is 4 MB.", "The maximum size is 8 MB."),
+        ("Big orders need approval by Ann.", "Large orders need approval by Ben."),
+    ],
+)
+def test_two_words_for_one_thing_make_no_two_things(older: str, newer: str) -> None:
+    """Whatever else is to be said of it: what is read together may tell that one is the other told anew."""
+    assert likelihood(older, newer, 0.85) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The dev server is in Bonn.", "The prod server is in Kiel."),
+        ("The yearly fee is 40 euros.", "The monthly fee is 4 euros."),
+        ("Big orders need approval by Ann.", "Small orders need approval by Ben."),
+    ],
+)
+def test_of_two_words_for_its_like_each_is_a_thing_of_its_own(older: str, newer: str) -> None:
+    assert likelihood(older, newer, 0.85) == 0.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
+from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
 from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
 from holdfast.model.values import spelled_as
@@ -470,9 +471,16 @@ def _are_opposites(older: Claim, newer: Claim, *, by_subject: bool = False) -> b
     for axis in older.axes.keys() & newer.axes.keys():
         mine, its = older.axes[axis], newer.axes[axis]
         is_of_subject = any(term.subject and term.text in mine | its for each in (older, newer) for term in each.head)
-        if mine.isdisjoint(its) and (is_of_subject or not (by_subject or older.changed or newer.changed)):
+        if _meant(mine).isdisjoint(_meant(its)) and (
+            is_of_subject or not (by_subject or older.changed or newer.changed)
+        ):
             return True
     return False
+
+
+def _meant(words: Iterable[str]) -> set[object]:
+    """Which of its like each word means: "prod" and "production" mean the same, "night" and "nights" too."""
+    return {which_of(word) or word.removesuffix("s") for word in words}
 
 
 def are_twins(older: Claim, newer: Claim) -> bool:

@@ -29,7 +29,7 @@ from holdfast.model.intent import (
     taste_of,
     tells_trait,
 )
-from holdfast.model.note import GLOBAL_SPACE, Note, space_name
+from holdfast.model.note import GLOBAL_SPACE, Note, said_at, space_name
 from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
 from holdfast.model.when.questions import DaysAsked, days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import Span, named
@@ -193,7 +193,8 @@ def singled(
             told = {end for end in strong if end in notes and notes[end].about_self}
             told = {end for end in told if not begins_with_a_relative(notes[end].content)}
         strangers = frozenset(found) - told
-        ordered = sorted(ids, key=lambda end: (end not in told, end in strangers))
+        latest = sorted(ids, key=lambda end: said_at(notes[end]) if end in told else "", reverse=True)
+        ordered = sorted(latest, key=lambda end: (end not in told, end in strangers))
         others = ", and what is like it" if strangers and not told else ""
         return Singled(tuple(ordered), frozenset(ids) - told, strangers, "" if told else "none tells it; ", others)
     strangers = frozenset(end for end in found if end in notes and not speaks_of_the_user(notes[end].content))
