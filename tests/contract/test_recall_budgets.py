@@ -12,7 +12,7 @@ import pytest
 from rs_bpe import openai
 
 from holdfast.engine.agent.answer import Hit
-from holdfast.engine.agent.matters import bare
+from holdfast.engine.agent.doubting import bare
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
 from holdfast.model.note import RANDOM_BITS, Note, note_id

@@ -176,3 +176,44 @@ def test_a_line_that_has_what_is_asked_stays_as_it_is() -> None:
     assert line_around("The limit is 100.", "The limit is 100.", query_terms("what is the limit?"), 20) == (
         "The limit is 100."
     )
+
+
+RUNBOOK = """# Runbook: MQTT broker
+
+## What it is
+The lockers hold one connection each to a cluster of two nodes behind a proxy. Sessions last two hours, so that a locker
+which comes back in this time gets what it missed. Commands are never retained.
+
+## Symptoms
+A short dip of connected clients by some 5 % is a carrier's maintenance, mostly between 3 and 4 in the night.
+
+## Restarting a node
+Drain it first, watch the dashboard until fewer than 40 clients are left, then restart the service.
+
+## Rotating the certificate
+The certificate is issued by our own authority. Put the new pair into /etc/emqx/certs and clean the cache.
+"""
+
+
+@pytest.mark.parametrize("most", [60, 90, 120])
+@pytest.mark.parametrize(
+    ("query", "heading", "answer"),
+    [
+        ("how do I restart a node of the MQTT broker?", "## Restarting a node", "Drain it first"),
+        ("how is the certificate of the MQTT broker rotated?", "## Rotating the certificate", "issued by our own"),
+        ("MQTT broker: which symptoms are there?", "## Symptoms", "A short dip of connected clients"),
+    ],
+)
+def test_the_words_of_its_title_draw_no_passage_to_the_beginning(
+    query: str, heading: str, answer: str, most: int
+) -> None:
+    shown = passage(RUNBOOK, query_terms(query), most)
+    assert shown.text.startswith(f"{heading}\n")
+    assert answer in shown.text
+
+
+@pytest.mark.parametrize("most", range(30, 200, 7))
+def test_no_passage_ends_with_a_heading(most: int) -> None:
+    for query in ("how do I restart a node?", "rotate the certificate", "symptoms of the broker", "what is it"):
+        lines = [line for line in passage(RUNBOOK, query_terms(query), most).text.splitlines() if line.strip(" \u2026")]
+        assert not lines[-1].lstrip("\u2026 ").startswith("#")

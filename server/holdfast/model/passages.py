@@ -313,7 +313,7 @@ def passage(content: str, terms: Sequence[str], most: int) -> Passage:
     if len(text) < len(content):
         return passage(text, terms, most)
     sentences = [found.span() for found in _SENTENCE.finditer(text)]
-    said = _Said(text, sentences, _held(text, sentences, {_stem(term) for term in terms}))
+    said = _beside_its_title(_Said(text, sentences, _held(text, sentences, {_stem(term) for term in terms})))
     first = _best(said, most * _CHARACTERS)
     one = _piece(said, first, most)
     pieces = _in_two(said, first, one, {_stem(term) for term in terms if is_content(term)}, most) or [one]
@@ -330,6 +330,16 @@ class _Said:
     held: Sequence[Sequence[str]]
 
 
+def _beside_its_title(said: _Said) -> _Said:
+    """The same, where the heading of the whole text tells that no place of it is meant more than another.
+
+    That is for the words that it has, where others of the question stand in the text too.
+    """
+    title = set(said.held[0]) if said.spans and _HEADING_AT.match(said.text, *said.spans[0]) else set()
+    rest = [[stem for stem in each if stem not in title] for each in said.held]
+    return replace(said, held=rest) if title and any(rest) else said
+
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """A place of a text as it is shown: with marks and heading, how many characters it tells, and which stems."""
@@ -341,17 +351,18 @@ class _Piece:
 
 def _piece(said: _Said, first: int, most: int) -> _Piece:
     """A text from a sentence on, with its heading."""
-    text = said.text
-    heading = _heading_above(text, said.spans, first)
-    title = beginning(heading, most // _HEADING_SHARE)
-    lead = (f"{title}\n" if title else "") + (f"{MORE} " if first else "")
+    text, after = said.text, first + 1
+    is_below = bool(first) and after < len(said.spans) and _HEADING_AT.match(text, *said.spans[first]) is not None
+    heading = text[slice(*said.spans[first])].strip() if is_below else _heading_above(text, said.spans, first)
+    title, first = beginning(heading, most // _HEADING_SHARE), after if is_below else first
+    lead = (f"{title}\n" if title else "") + (f"{MORE} " if first and not is_below else "")
     room = most - (most_tokens(lead) if lead else 0) - _MARKS
     begin, end = _extent(text, said.spans[first:], said.held[first], room)
     body = text[begin:end].strip()
     lead = lead or (f"{MORE} " if begin else "")
-    after = f" {MORE}" if body and end < len(text) else ""
+    more = f" {MORE}" if body and end < len(text) else ""
     stems = {stem for each in said.held for stem in each}
-    return _Piece(f"{lead}{body}{after}", len(body) + len(heading), _stems_in(body, stems))
+    return _Piece(f"{lead}{body}{more}", len(body) + len(heading), _stems_in(f"{title} {body}", stems))
 
 
 def _in_two(said: _Said, first: int, one: _Piece, telling: set[str], most: int) -> list[_Piece] | None:
@@ -405,7 +416,8 @@ def _extent(text: str, spans: Sequence[tuple[int, int]], stems: Sequence[str], r
         spent += most_tokens(text[start:stop])
         if spent > room:
             break
-        end = stop
+        if not _HEADING_AT.match(text, start, stop) or stop == len(text):  # nothing ends with a heading
+            end = stop
     return begin, end
 
 
