@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
+from holdfast.model.words import inside
 from storages import storage_asked_for
 from worlds import ask, found, keep, living
 
@@ -149,6 +150,21 @@ async def test_grammar_that_no_note_has_makes_no_question_one_of_another_languag
 async def test_a_capital_at_the_beginning_of_a_sentence_names_nobody(harbour: Memory, query: str, place: int) -> None:
     first = (await ask(harbour, query)).hits[0]
     assert (first.note.content, first.ranked.weak) == (AMONG_ENGLISH_ONES[place], False)
+
+
+@pytest.mark.parametrize(
+    ("query", "within"),
+    [
+        ("¿Cuándo viene?", "¿cuándo viene?"),
+        ("Hallo! Wer ist es?", "hallo! wer ist es?"),
+        ("- Anna's phone?", "- anna's phone?"),
+        ("I fill in a form. Which scanner?", "i fill in a form. which scanner?"),
+        ("Number of Dr. Moen? In St. Gallen", "number of Dr. Moen? in St. Gallen"),
+        ("Asked: Hallmann's file", "asked: Hallmann's file"),
+    ],
+)
+def test_a_name_behind_the_sign_of_an_abbreviation_stays_one(query: str, within: str) -> None:
+    assert inside(query) == within
 
 
 @pytest.mark.parametrize("query", ["qui est notre plombier ?", "¿quién es el electricista?", "wer ist unser Anwalt?"])

@@ -351,12 +351,22 @@ def written_as_names(text: str) -> frozenset[str]:
     return frozenset(folded(word) for word in words if any(sign.isupper() or sign.isdecimal() for sign in word))
 
 
-_BEGINNING = regex(r"(?:\A|[.!?…:]\s|\n)[^\w\n]*[^\W\d_]")
+_BEGINNING = regex(r"(?:(?P<first>\A)|[.!?…:]\s|\n)[^\w\n]*(?P<word>[^\W\d_]\w*)")
 
 
 def inside(text: str) -> str:
-    """A text as it would stand within a sentence: a capital at the beginning of one names nobody."""
-    return _BEGINNING.sub(lambda found: found.group().lower(), text)
+    """A text as it would stand within a sentence: a capital at the beginning of one names nobody.
+
+    Behind a sign that may end a sentence, as that of "Dr. Moen" does not, that is so of words of grammar alone.
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        is_name = found["first"] is None and folded(found["word"]) not in STOP_WORDS | FRAME_WORDS | OPEN_WORDS
+        begin = found.start("word") - found.start()
+        whole = found.group()
+        return whole if is_name else whole[:begin] + whole[begin].lower() + whole[begin + 1 :]
+
+    return _BEGINNING.sub(plain, text)
 
 
 def _pieces(run: str) -> list[str]:
