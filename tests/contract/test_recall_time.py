@@ -5,9 +5,10 @@ In one era of the protocol: what is read from a question does not depend on it, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -637,14 +638,20 @@ TOLD_ANEW = (
 async def test_what_was_so_before_a_value_or_somebody_is_the_version_before_that(
     era: str, tmp_path: Path, query: str, first: int
 ) -> None:
-    clock = Clock(datetime(2026, 10, 1, 9, tzinfo=UTC))
-    async with serving(tmp_path / "home", era, encoder="builtin", clock=clock, space="harbour") as agent:
-        ids = []
-        for text, space in TOLD_ANEW:
-            ids.append((await agent.remember(text, space=space))["id"])
-            clock.forward(days=4)
+    notes = [(text, {"space": space}) for text, space in TOLD_ANEW]
+    hit = await first_hit(tmp_path / "home", era, notes, query)
+    assert (hit["content"], hit["weak"]) == (TOLD_ANEW[first][0], False)
+
+
+async def first_hit(home: Path, era: str, notes: Sequence[tuple[str, dict[str, str]]], query: str) -> Mapping[str, Any]:
+    """What a question has first of notes that were stored some days apart, with the encoder in the package."""
+    clock = Clock(datetime(2026, 8, 1, 9, tzinfo=UTC))
+    async with serving(home, era, encoder="builtin", clock=clock) as agent:
+        for text, given in notes:
+            await agent.remember(text, **given)
+            clock.forward(days=6)
         (hit, *_) = (await agent.recall(query))["results"]
-    assert (ids.index(hit["id"]), hit["weak"]) == (first, False)
+        return dict(hit)
 
 
 CHAINS = (
@@ -661,6 +668,10 @@ CHAINS = (
     ("El importador en España es Vinalia.", "fact"),
     ("Le transporteur pour la France est Chronopost.", "fact"),
     ("Le transporteur pour la France est Colissimo.", "fact"),
+    ("Ann Vogel leads the lock team.", "fact"),
+    ("The lock team is led by Bob Ritter, outage or not.", "fact"),
+    ("The outage of the locks took all night.", "event"),
+    ("Cleo Thorn leads the lock team now.", "fact"),
 )
 
 
@@ -675,17 +686,14 @@ CHAINS = (
         ("Womit machten wir die Buchhaltung vor DATEV?", 7),
         ("¿quién era el importador en España antes de Vinalia?", 9),
         ("quel était le transporteur pour la France avant Colissimo ?", 11),
+        ("who led the lock team before the outage?", 14),
+        ("who led the lock team before Cleo?", 14),
     ],
 )
 async def test_of_several_the_one_before_the_first_that_tells_of_it_is_meant(
     era: str, tmp_path: Path, query: str, first: int
 ) -> None:
     """Whoever came later speaks of who had it too, and who has it may be met at any time."""
-    clock = Clock(datetime(2026, 8, 1, 9, tzinfo=UTC))
-    async with serving(tmp_path / "home", era, encoder="builtin", clock=clock) as agent:
-        ids = []
-        for text, kind in CHAINS:
-            ids.append((await agent.remember(text, type=kind))["id"])
-            clock.forward(days=8)
-        (hit, *_) = (await agent.recall(query))["results"]
-    assert (CHAINS[ids.index(hit["id"])][0], hit["weak"]) == (CHAINS[first][0], False)
+    notes = [(text, {"type": kind}) for text, kind in CHAINS]
+    hit = await first_hit(tmp_path / "home", era, notes, query)
+    assert (hit["content"], hit["weak"]) == (CHAINS[first][0], False)

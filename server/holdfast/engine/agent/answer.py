@@ -414,7 +414,8 @@ def _era(asking: Asking, telling: frozenset[str]) -> Era:
     """The time in the past that the question means."""
     window, before = asking.window, asking.question.before
     after_it = window is not None and window.event is not None and window.before is not None
-    turn = query_terms(asking.time.event) if asking.time and asking.time.event else ()
+    name = (asking.time and asking.time.event) or ""
+    turn = query_terms(name) if window is None or name[:1].isupper() else ()  # of "the outage" its day tells
     nth = 1 if asking.time is not None and asking.time.first else asking.nth
     event, comes_again = window.event if window and after_it else None, asking.time is not None and asking.time.coming
     return Era(before, nth, event, frozenset(turn), bool(comes_again), telling)

@@ -61,7 +61,7 @@ _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolida
 # How likely versions of one fact they are to be at the least, where the newer lacks more than half of the words of the
 # question that the older has; lacks fewer, and is strong all the same, or is not.
 _LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
-_NEARLY_STRONG = 0.5
+_NEARLY_STRONG = 0.5  # the relevance of what has all the words asked for but those of the change
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
 
