@@ -368,11 +368,13 @@ async def test_of_two_homes_the_one_that_was_told_last_is_first(agent: Agent, qu
     agent.clock.forward(days=80)
     moved = "We moved house at the weekend: home is now the old mill in Linz."
     new = str((await agent.remember(moved, about_self=True))["id"])
-    await agent.remember("I moved the server to Linz.")
+    for other in ("I moved the server to Linz.", "The new address is 10.0.4.7.", "Its home is in /var/lib/tug."):
+        await agent.remember(other)
     answer = await agent.recall(query)
     (first, *_) = answer["results"]
     assert (first["id"], first["weak"]) == (new, False)
     assert old in "".join(first["earlier"])
+    assert all(hit["weak"] for hit in answer["results"][1:])
 
 
 @pytest.mark.parametrize("query", ["when is Tom's birthday?", "where does my sister live?"])
