@@ -37,7 +37,7 @@ from holdfast.model.words import counted, query_terms
 
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
-_AHEAD, _WEEK = (6, 99), 7  # days, see `_ahead`
+_AHEAD, _WEEK = 99, 7  # days, see `_ahead`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
@@ -377,7 +377,7 @@ def _list_in(
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
         timed = replace(timed, dated="happened")
     by_days = timed.dated != "noted" and (coming or not intent.types)
-    times = [when] if when else _ahead(today) if intent.due else []
+    times = [when] if when else [_ahead(today)] if intent.due else []
     said, capped = _said(view, wanted, times, coming=intent.due) if by_days else ({}, False)
     if intent.form and not intent.due:
         said = {end: note.happened for end, note in _of_form(view, replace(timed, types=()), intent.form).items()}
@@ -397,10 +397,10 @@ def _list_in(
     return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
 
 
-def _ahead(today: str) -> list[TimeWindow]:
-    """What is looked for of what is to come, where no time is named: the next days by their weekdays, then months."""
+def _ahead(today: str) -> TimeWindow:
+    """What is looked for of what is to come, where no time is named."""
     first = date.fromisoformat(today)
-    return [TimeWindow(None, None, "", days=Span(first, first + timedelta(days=each))) for each in _AHEAD]
+    return TimeWindow(None, None, "", days=Span(first, first + timedelta(days=_AHEAD)))
 
 
 def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, coming: bool) -> tuple[dict[str, str], bool]:
