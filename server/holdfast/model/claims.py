@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Literal
 
-from holdfast.model.numbers import MONTHS, NUMBERED, NUMERALS, ORDINALS, SHORT_MONTHS, WEEKDAYS
+from holdfast.model.numbers import ANY_MONTH, MONTHS, NUMBERED, NUMERALS, ORDINALS, WEEKDAYS
 from holdfast.model.statement import (
     ARTICLES,
     AXIS_OF,
@@ -171,7 +171,6 @@ _LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanati
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
 
-_MONTHS = MONTHS | SHORT_MONTHS
 _MORE_UNITS = (  # of each of `holdfast.model.statement.UNITS`, and more of them
     "semana night nights", "cents cent pence", "", "", "h", "", "mcg iu nm lb", "grados",
     "litre litres liter l ml litros", "people members pupils replicas workers",
@@ -417,8 +416,8 @@ def _value(text: str, sort: str) -> str:
     """What is compared of a value."""
     if sort == "weekday":
         return f"weekday {WEEKDAYS[text if text in WEEKDAYS else text.removesuffix('s')]}"
-    if sort == "date" and text in _MONTHS:
-        return f"month {_MONTHS[text]}"
+    if sort == "date" and text in ANY_MONTH:
+        return f"month {ANY_MONTH[text]}"
     return NUMERALS.get(text, text.replace(",", ".")).rstrip("%") if sort != "code" else text
 
 
@@ -428,7 +427,7 @@ def _sort(token: str, text: str, place: int, plain: list[str]) -> str:
     after = plain[place + 1] if place + 1 < len(plain) else ""
     if text in WEEKDAYS or text.removesuffix("s") in WEEKDAYS:
         return "weekday"
-    if text in _MONTHS and token[:1].isupper() | (text not in {"may", "mar", "mars", "mai", "jan"}):
+    if text in ANY_MONTH and token[:1].isupper() | (text not in {"may", "mar", "mars", "mai", "jan"}):
         return "date"
     if text in ORDINALS:
         return "ordinal"
@@ -444,9 +443,9 @@ def _sort_of_number(text: str, before: str, after: str, next_one: list[str]) -> 
     if ":" in text or after in _CLOCK_WORDS or before == "las":
         return "clock"
     if (
-        after in _MONTHS
-        or before in _MONTHS
-        or (after == "de" and not _MONTHS.keys().isdisjoint(next_one))
+        after in ANY_MONTH
+        or before in ANY_MONTH
+        or (after == "de" and not ANY_MONTH.keys().isdisjoint(next_one))
         or _YEAR.fullmatch(text)
     ):
         return "date"

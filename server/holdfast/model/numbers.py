@@ -17,7 +17,7 @@ from holdfast.model.words import any_of, folded, plainly, regex
 _Key = TypeVar("_Key")
 
 MONTHS = {folded(name): number for name, number in say.MONTHS.items()}
-SHORT_MONTHS = say.SHORT_MONTHS
+ANY_MONTH = MONTHS | say.SHORT_MONTHS
 WEEKDAYS = {folded(name): number for name, number in say.WEEKDAYS.items()} | {"sonnabend": 5}
 _ENGLISH = list(WEEKDAYS)[:7]
 # Where they are values of a text: "may" is a verb more often.

@@ -20,15 +20,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from holdfast.model.numbers import (
+    ANY_MONTH,
     BEHIND_DIGITS,
     FIRST_ELSEWHERE,
     FIRST_TO_TWELFTH,
-    MONTHS,
     NUMBER_WORDS,
     NUMBERED,
     PARTS,
     SCALES,
-    SHORT_MONTHS,
     by_words,
     one_of,
     written_numbers,
@@ -270,13 +269,12 @@ def _day_patterns() -> tuple[re.Pattern[str], ...]:
         r"|(?P<only>\d\d?)/(?P<other>\d\d?)|(?P<ym>\d{4})-(?P<my>\d\d))(?![\w/:-]|[.,]\d)"
         r"|(?<=\b(?:am|ab)\s)(?P<day>\d\d?)\.(?P<month>\d\d?)\.(?!\d)"
     )
-    behind = rf"(?:er|\.|\u00ba)?\s(?:of\s|de\s)?(?P<month>{one_of(_MONTH_OF)})(?!\w)(?:\.?,?\s(?:del?\s)?{year})?"
-    before = rf"(?<!\w)(?P<month>{one_of(_MONTH_OF)})\.?\s(?:the\s)?\Z"
+    behind = rf"(?:er|\.|\u00ba)?\s(?:of\s|de\s)?(?P<month>{one_of(ANY_MONTH)})(?!\w)(?:\.?,?\s(?:del?\s)?{year})?"
+    before = rf"(?<!\w)(?P<month>{one_of(ANY_MONTH)})\.?\s(?:the\s)?\Z"
     named = rf"(?<!\w)(?P<name>{one_of(_NAME)})(?!\w)(?:,?\s{year})?"
     return tuple(map(re.compile, (figures, behind, before, named, rf",?\s{year}")))
 
 
-_MONTH_OF = MONTHS | SHORT_MONTHS
 _NAME = by_words(_NAMED)
 
 
@@ -320,7 +318,7 @@ def _date(text: _Text, number: Number) -> Value | None:
         year, end = (its_year["year"], its_year.end()) if its_year else (year, end)
     if not found or not (text.cased[found.start("month")].isupper() or found["month"] not in _MONTHS_OR_WORDS):
         return None
-    month = _MONTH_OF[found["month"]]
+    month = ANY_MONTH[found["month"]]
     if 1900 <= whole < 2100:  # noqa: PLR2004 - years
         return text.value(start, number.end, Reading("month of", month, whole))
     day = _day(whole, month, int(year or 0))
