@@ -453,6 +453,7 @@ FUTURE = (
     r"\b(?:combien|quand|qui|quel\w*|où|comment|qu'est-ce)\b.*\b\w+(?:[eid]|au)(?:ra|ront|rons|rez)\b"
 )
 
+# --- patterns of these words -----------------------------------------------------------------------
 
 MONTH, WEEKDAY = any_of(MONTHS), any_of(WEEKDAYS)
 EITHER_MONTH = rf"{MONTH}|{any_of(SHORT_MONTHS)}"
