@@ -10,7 +10,7 @@ from typing import Literal
 
 from holdfast.engine.agent.doubting import bare
 from holdfast.engine.agent.matters import close_ones, compared, versions_of
-from holdfast.engine.agent.question import Asking, TimeWindow, narrowed, passes
+from holdfast.engine.agent.question import MOST_OF_A_FORM, PLAIN_TYPES, Asking, TimeWindow, narrowed, of_form, passes
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
 from holdfast.model.intent import (
@@ -21,7 +21,6 @@ from holdfast.model.intent import (
     Form,
     Intent,
     begins_with_a_relative,
-    has_form,
     is_recency,
     is_to_do,
     names_told,
@@ -35,11 +34,11 @@ from holdfast.model.when.questions import DaysAsked, days_asked, tells_when, wor
 from holdfast.model.when.spans import Span, named
 from holdfast.model.words import counted, query_terms
 
+PERSONS, PERSON_TERMS = 10, 8
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
 _AHEAD, _WEEK = 99, 7  # days, see `_ahead`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
-_PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 _PLURALS = {"person": "people"}
 _KINDS = {TASK: "to-do", INCIDENT: "incident"}  # what notes of a form are called that only their form tells
 _OF_ANOTHER = 2  # as `taste_of` has it
@@ -97,7 +96,7 @@ def listed(view: IndexView, asking: Asking, limit: int, offset: int) -> Listed |
     if intent is not None and intent.kind == "self":
         searched = bool(intent.topic) or intent.liking
         openly = not (searched or intent.tastes)
-        wishes = _of_form(view, _here(asking), "wish") if intent.liking or intent.tastes else {}
+        wishes = of_form(view, _here(asking), "wish") if intent.liking or intent.tastes else {}
         return _personal(view, asking.wanted, offset, wishes, searched=searched, openly=openly, trait=intent.trait)
     if intent is None and asking.open:
         intent = Intent("list", timely=True)
@@ -370,7 +369,7 @@ def _list_in(
         return _to_do(view, wanted, offset)
     timed = narrowed(wanted, when.after, when.before) if when else wanted
     if intent.form == INCIDENT:
-        broke = _of_form(view, timed, INCIDENT)
+        broke = of_form(view, timed, INCIDENT)
         return _of_its_form(broke, INCIDENT, _listing(0, offset, wanted, "newest", when))
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
@@ -380,7 +379,7 @@ def _list_in(
     times = [when] if when else [_ahead(today)] if intent.due else []
     said, capped = _said(view, wanted, times, coming=intent.due) if by_days else ({}, False)
     if intent.form and not intent.due:
-        said = {end: note.happened for end, note in _of_form(view, replace(timed, types=()), intent.form).items()}
+        said = {end: note.happened for end, note in of_form(view, replace(timed, types=()), intent.form).items()}
     if not intent.due and not intent.planned:
         found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
         if not said or found.listing.total > MOST_DUE:
@@ -441,22 +440,12 @@ def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankC
     return list(view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates)
 
 
-def _of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
-    """The notes of a form that the filter lets through, but those of which the type says that they are of another."""
-    notes = view.notes(view.beginning(form, wanted.spaces, wanted.now, MOST_DUE))
-    return {
-        end: item.note
-        for end, item in notes.items()
-        if passes(item, wanted) and item.note.type in _PLAIN_TYPES and has_form(form, item.note.content)
-    }
-
-
 def _to_do(view: IndexView, wanted: Filter, offset: int) -> Listed | None:
     """What is something to do by its form or its tags, and is not done; the newest first."""
     tagged = view.by_time(replace(wanted, tags=tuple(TASK_TAGS)), MOST_DUE).ids if not wanted.tags else ()
-    notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.spaces, wanted.now, MOST_DUE), *tagged)))
+    notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.spaces, wanted.now, MOST_OF_A_FORM), *tagged)))
     known = {end: item.note for end, item in notes.items() if passes(item, wanted)}
-    plain = {end: note for end, note in known.items() if note.type in _PLAIN_TYPES or end in tagged}
+    plain = {end: note for end, note in known.items() if note.type in PLAIN_TYPES or end in tagged}
     to_do = {end: note for end, note in plain.items() if is_to_do(note.content, note.tags)}
     return _of_its_form(to_do, TASK, _listing(0, offset, wanted, "newest", None))
 
@@ -564,3 +553,25 @@ def _of_days(when: TimeWindow | None) -> str:
     """As in " of March 2026"; nothing where the days are not known."""
     days = named(when.days) if when else ""
     return f" of {days}" if days and when and when.days.first and when.days.last else f" {days}" if days else ""
+
+
+def persons(view: IndexView, asking: Asking) -> list[str]:
+    """The notes that are of the person who is asked for by name."""
+    intent = asking.intent
+    if intent is None or intent.kind != "person" or asking.wanted.types:
+        return []
+    wanted = replace(asking.wanted, types=("person",))
+    found = view.search(intent.topic, None, wanted, PERSONS, PERSON_TERMS).candidates
+    notes = view.notes(item.id for item in found)
+    name = query_terms(intent.topic)
+    places = {note_id: _place_of(name, item.note) for note_id, item in notes.items()}
+    return sorted((end for end, place in places.items() if place is not None), key=lambda end: (places[end], end))
+
+
+def _place_of(name: Sequence[str], note: Note) -> int | None:
+    """How far behind the beginning a person's note names whom it is about; None where that is somebody else."""
+    if set(name) <= set(query_terms(note.subject or "")):
+        return 0
+    first = next((line for line in note.content.splitlines() if line.strip()), "")
+    said = [query_terms(text) for text in (note.title, first)]
+    return min((words.index(name[0]) for words in said if set(name) <= set(words)), default=None)

@@ -28,10 +28,12 @@ from holdfast.model.identifiers import is_formed, seldom_of, units_of
 from holdfast.model.intent import (
     AGENDA_LIST,
     WHAT_COMES,
+    Form,
     Intent,
     asked_about,
     asks_of_plans,
     asks_what_is_on,
+    has_form,
     intent_of,
     is_recency,
 )
@@ -80,7 +82,9 @@ _NTH_ASKED = regex(say.NTH_ASKED)
 _NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
+PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 MOST_PHRASINGS = 3
+MOST_OF_A_FORM = 500
 BUILTIN: Final = "builtin"  # the provider whose model was made of English texts
 
 
@@ -558,22 +562,6 @@ def _days(text: str, days: int) -> str:
         return text
 
 
-PERSONS, PERSON_TERMS = 10, 8
-
-
-def persons(view: IndexView, asking: Asking) -> list[str]:
-    """The notes that are of the person who is asked for by name."""
-    intent = asking.intent
-    if intent is None or intent.kind != "person" or asking.wanted.types:
-        return []
-    wanted = replace(asking.wanted, types=("person",))
-    found = view.search(intent.topic, None, wanted, PERSONS, PERSON_TERMS).candidates
-    notes = view.notes(item.id for item in found)
-    name = query_terms(intent.topic)
-    places = {note_id: _place_of(name, item.note) for note_id, item in notes.items()}
-    return sorted((end for end, place in places.items() if place is not None), key=lambda end: (places[end], end))
-
-
 def passes(item: IndexedNote, wanted: Filter) -> bool:
     """Whether the filter lets a note through, as the index would have it."""
     note = item.note
@@ -588,10 +576,11 @@ def passes(item: IndexedNote, wanted: Filter) -> bool:
     )
 
 
-def _place_of(name: Sequence[str], note: Note) -> int | None:
-    """How far behind the beginning a person's note names whom it is about; None where that is somebody else."""
-    if set(name) <= set(query_terms(note.subject or "")):
-        return 0
-    first = next((line for line in note.content.splitlines() if line.strip()), "")
-    said = [query_terms(text) for text in (note.title, first)]
-    return min((words.index(name[0]) for words in said if set(name) <= set(words)), default=None)
+def of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:
+    """The notes of a form that the filter lets through, but those of which the type says that they are of another."""
+    notes = view.notes(view.beginning(form, wanted.spaces, wanted.now, MOST_OF_A_FORM))
+    return {
+        end: item.note
+        for end, item in notes.items()
+        if passes(item, wanted) and item.note.type in PLAIN_TYPES and has_form(form, item.note.content)
+    }
