@@ -362,7 +362,7 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
 
 def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
     """The note of a person who is asked for by name leads, then what has that name as its subject."""
-    ids = persons(view, asking)
+    ids = persons(view, asking.wanted, asking.person) if asking.person else []
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}

@@ -555,15 +555,12 @@ def _of_days(when: TimeWindow | None) -> str:
     return f" of {days}" if days and when and when.days.first and when.days.last else f" {days}" if days else ""
 
 
-def persons(view: IndexView, asking: Asking) -> list[str]:
-    """The notes that are of the person who is asked for by name."""
-    intent = asking.intent
-    if intent is None or intent.kind != "person" or asking.wanted.types:
-        return []
-    wanted = replace(asking.wanted, types=("person",))
-    found = view.search(intent.topic, None, wanted, PERSONS, PERSON_TERMS).candidates
+def persons(view: IndexView, wanted: Filter, who: str) -> list[str]:
+    """The notes that are of the person of this name."""
+    wanted = replace(wanted, types=("person",))
+    found = view.search(who, None, wanted, PERSONS, PERSON_TERMS).candidates
     notes = view.notes(item.id for item in found)
-    name = query_terms(intent.topic)
+    name = query_terms(who)
     places = {note_id: _place_of(name, item.note) for note_id, item in notes.items()}
     return sorted((end for end, place in places.items() if place is not None), key=lambda end: (places[end], end))
 

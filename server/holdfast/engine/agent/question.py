@@ -271,6 +271,12 @@ class Asking:
         return _STORED.search(asked) is not None or (is_open and _NEW.search(asked) is not None)
 
     @property
+    def person(self) -> str:
+        """Who is asked for by name; empty where nobody is."""
+        intent = self.intent
+        return intent.topic if intent and intent.kind == "person" and not self.wanted.types else ""
+
+    @property
     def may_list(self) -> bool:
         """Whether a list may be what it asks for."""
         return self.is_browsing or self.open or (self.intent is not None and self.intent.kind != "person")
