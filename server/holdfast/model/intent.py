@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from holdfast.model.identifiers import TIMES, UNITS, is_content
 from holdfast.model.when import spans as say
@@ -27,6 +27,7 @@ from holdfast.model.words import (
     is_about_a_thing,
     languages_of,
     open_in,
+    query_terms,
     regex,
     relatives,
     tables,
@@ -59,8 +60,11 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 ANY, DUE = "any", "due"
 TASK: Final = "todo"
+LATE: Final = "late"  # what was to be done, and its day is over
+QUESTION: Final = "question"  # that is open
 INCIDENT: Final = "incident"
 NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
+BREAKDOWNS = frozenset(term for word, kind in NOUNS.items() if kind == INCIDENT for term in query_terms(word))
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
 LATEST = _words("latest")
 LISTING = _by_language("listing")
@@ -74,10 +78,9 @@ OVER = _words("over")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
 COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
-TO_DO, BROKE = _pattern(_any("to_do")), _pattern(_any("broke"))
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
 _TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
-DECIDE = _words("decide")
+DECIDE, KEEPING = _words("decide"), _words("keeping")
 ABOUT = _words("about")
 FILLING = _by_language("filling")
 HERE = _pattern(_any("here"))
@@ -166,13 +169,13 @@ ASKED_FOR = _words("asked_for")
 
 
 Kind = Literal["list", "self", "person"]
-Form = Literal["todo", "incident", "wish", "decision"]
+Form = Literal["todo", "late", "question", "incident", "wish", "decision"]
 
 _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
 _MOST_NAMES = 4
 _MOST_MODIFIERS = 2
 _DIGITS = 4
-_SEVERAL = regex(r"\w+s|people|leute|fakten|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
+_SEVERAL = regex(r"\w+s|people|leute|fakten|aufgaben|termine|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
 _WORD = regex(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _TAGGED = regex(
     r"(?:\b(?:tagged|labell?ed|tag|tags|with (?:the )?(?:tag|label)|mit (?:dem )?(?:tag|schlagwort)|"
@@ -373,9 +376,7 @@ def _list_of_one(line: str) -> Intent | None:
 
 
 def _form_asked_for(plain: str) -> Form | Literal[""]:
-    if TO_DO.fullmatch(plain):
-        return TASK
-    return INCIDENT if BROKE.fullmatch(plain) else ""
+    return next((form for form, each in _ASKED.items() if each.fullmatch(plain)), "")
 
 
 _STILL_OPEN = regex(  # "open" as it says which are meant: the bakery opens at seven
@@ -454,11 +455,11 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
-    sure |= is_todo and not OF_TASKS.isdisjoint(there)
+    sure |= (is_todo and not OF_TASKS.isdisjoint(there)) or (ordered and not KEEPING.isdisjoint(there))
     sure |= bool(types or form) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
-    over = not due and bool(there & OVER)
+    over, types = not due and bool(there & OVER), () if due and types == ("event",) else types  # of any type
     if not sure and not there.isdisjoint(ASKING_ONE):  # "where did we go?"
         return None
     if is_todo and (over or due or not sure):  # "which tasks did we finish?" names what it asks for
@@ -502,6 +503,7 @@ def _asks_to_know(text: str) -> bool:
 
 # --- notes of a form ------------------------------------------------------------------------------
 
+_ASKED = {cast("Form", form): _pattern(each) for form, each in _alternatives("asked").items()}
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
 _LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")

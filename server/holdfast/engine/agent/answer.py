@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, TypeAlias
 
-from holdfast.engine.agent.doubting import bare, before_that, names_in, of_another_place, with_doubts, worth_reading
+from holdfast.engine.agent.doubting import (
+    averaged,
+    bare,
+    before_that,
+    beside_the_point,
+    inheriting,
+    names_in,
+    of_another_place,
+    with_doubts,
+    with_meaning,
+    worth_reading,
+)
 from holdfast.engine.agent.listing import (
     Listed,
     Listing,
@@ -39,7 +50,6 @@ from holdfast.engine.agent.question import (
     Asking,
     TimeWindow,
     anytime,
-    averaged,
     hard_filter,
     in_time,
     is_of_several,
@@ -51,7 +61,6 @@ from holdfast.engine.agent.question import (
     ranked_phrasing,
     sought_of,
     tells_of_then,
-    with_meaning,
 )
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
@@ -69,7 +78,6 @@ from holdfast.model.ranking import (
     QueryVector,
     Question,
     Ranked,
-    doubted,
     gated,
     levelled,
     rank,
@@ -86,8 +94,6 @@ _ABOUT = ("is about whom was asked for",)
 LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things of the same"
-INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
-SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +470,7 @@ def _replaced(
             successor = best.get(last) or _successor(item, notes.get(last), wanted)
             if successor is not None:
                 is_asked = item.relevance >= FLOOR and not wanted.include_outdated and alone(item, successor)
-                best[last] = _beside_the_point(successor, item) if is_asked else _inheriting(successor, item)
+                best[last] = beside_the_point(successor, item) if is_asked else inheriting(successor, item)
     return sorted(best.values(), key=lambda item: -item.score)
 
 
@@ -506,24 +512,6 @@ def _successor(item: Ranked, successor: IndexedNote | None, wanted: Filter) -> R
         return None
     candidate = bare(successor.note)._replace(coverage=item.candidate.coverage)
     return Ranked(candidate, -math.inf, 0.0, unknown=item.unknown)
-
-
-def _inheriting(successor: Ranked, item: Ranked) -> Ranked:
-    """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
-    worth = INHERITED * item.relevance
-    if item.score <= successor.score and worth <= successor.relevance:
-        return successor
-    also = (*successor.also, f"replaces {item.candidate.id} ({item.why})")
-    successor = successor._replace(score=max(item.score, successor.score), also=also)
-    return successor if worth <= successor.relevance else successor._replace(relevance=worth, share=1.0, doubt="")
-
-
-def _beside_the_point(successor: Ranked, item: Ranked) -> Ranked:
-    """What replaced a note that alone says what is asked: worth no more for that than to be shown with it."""
-    untold = (*successor.untold, item.candidate.id)[:MOST_UNTOLD]
-    heir = doubted(_inheriting(successor, item), *SAYS_NOTHING_OF_IT)
-    own = successor if heir.relevance <= successor.relevance else heir
-    return own._replace(score=max(item.score, successor.score), untold=untold)
 
 
 def _around(

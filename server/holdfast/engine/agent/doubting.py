@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from statistics import fmean
 from typing import Final
 
 from holdfast.encode.wordpiece import is_common
@@ -17,7 +18,7 @@ from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note
-from holdfast.model.ranking import FLOOR, WEAK, Question, RankCandidate, Ranked, doubted
+from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
 from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import folded, inside, query_terms, regex, written_as_names
@@ -25,6 +26,10 @@ from holdfast.model.words import folded, inside, query_terms, regex, written_as_
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
 NEARLY_AS_RELEVANT: Final = 0.85
+_SURE_ALONE: Final = 0.95  # the relevance, before `careful`, from which other phrasings say nothing against a note
+KEPT_WITHIN: Final = 5  # places
+INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
+SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
     r"|altr[io])\b"
@@ -234,3 +239,63 @@ def bare(note: Note) -> RankCandidate:
         z=None,
         session_z=None,
     )
+
+
+def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
+    """The same, but where no rare word of the question stands in any note, words push nothing out of the first five.
+
+    Words that many notes have tell little of which one answers. What comes first by all else is the fifth at the least.
+    """
+    if found.rare:
+        return ranked
+    best = max(ranked, key=lambda item: item.score - (item.terms.words if item.terms else 0.0), default=None)
+    if best is None or any(item is best for item in ranked[:KEPT_WITHIN]):
+        return ranked
+    above, below = ranked[: KEPT_WITHIN - 1], ranked[KEPT_WITHIN - 1 :]
+    return [*above, best._replace(score=below[0].score), *(item for item in below if item is not best)]
+
+
+def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+    """All that any phrasing found, with the mean of its scores and of its relevances, best first.
+
+    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. What is
+    nearly sure by `first`, the question itself, or has rare words of it, keeps at least its relevance there: a phrasing
+    that leaves names out, or misses, says nothing against it.
+    """
+    if not others:
+        return list(first)
+    lists = [first, *others]
+    scores = [{item.candidate.id: item for item in each} for each in lists]
+    lowest = [min((item.score for item in each), default=0.0) for each in lists]
+    items = {item.candidate.id: item for each in reversed(lists) for item in each}
+    found = []
+    for note_id, item in items.items():
+        score = fmean(
+            by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
+        )
+        worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
+        own = scores[0].get(note_id)
+        if own is not None and (own.relevance >= _SURE_ALONE or (own.terms is not None and own.terms.rare)):
+            worth = max(worth, own.relevance)
+        found.append(item._replace(score=score, relevance=worth))
+    found.sort(key=lambda item: item.candidate.id)
+    found.sort(key=lambda item: (item.score, item.candidate.created), reverse=True)
+    return found
+
+
+def inheriting(successor: Ranked, item: Ranked) -> Ranked:
+    """Worth what the replaced note is, a little less, where that is more than it is worth by itself."""
+    worth = INHERITED * item.relevance
+    if item.score <= successor.score and worth <= successor.relevance:
+        return successor
+    also = (*successor.also, f"replaces {item.candidate.id} ({item.why})")
+    successor = successor._replace(score=max(item.score, successor.score), also=also)
+    return successor if worth <= successor.relevance else successor._replace(relevance=worth, share=1.0, doubt="")
+
+
+def beside_the_point(successor: Ranked, item: Ranked) -> Ranked:
+    """What replaced a note that alone says what is asked: worth no more for that than to be shown with it."""
+    untold = (*successor.untold, item.candidate.id)[:MOST_UNTOLD]
+    heir = doubted(inheriting(successor, item), *SAYS_NOTHING_OF_IT)
+    own = successor if heir.relevance <= successor.relevance else heir
+    return own._replace(score=max(item.score, successor.score), untold=untold)

@@ -16,6 +16,8 @@ from holdfast.index.view import IndexView
 from holdfast.model.intent import (
     HAPPENS,
     INCIDENT,
+    LATE,
+    QUESTION,
     TASK,
     TASK_TAGS,
     Form,
@@ -28,7 +30,7 @@ from holdfast.model.intent import (
     taste_of,
     tells_trait,
 )
-from holdfast.model.note import GLOBAL_SPACE, Note, said_at, space_name
+from holdfast.model.note import GLOBAL_SPACE, Note, moment, said_at, space_name
 from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
 from holdfast.model.when.questions import DaysAsked, days_asked, tells_when, words_of_days
 from holdfast.model.when.spans import Span, named
@@ -40,7 +42,7 @@ MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that i
 _AHEAD, _WEEK = 99, 7  # days, see `_ahead`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLURALS = {"person": "people"}
-_KINDS = {TASK: "to-do", INCIDENT: "incident"}  # what notes of a form are called that only their form tells
+_KINDS = {TASK: "to-do", LATE: "overdue to-do", QUESTION: "open question", INCIDENT: "incident"}  # notes of a form
 _OF_ANOTHER = 2  # as `taste_of` has it
 _HERE_TERMS = frozenset(query_terms("this project repo repository space codebase workspace projekt projet proyecto"))
 _NOT_ON_IT = (0.1, "is not on the list that was asked for")
@@ -365,12 +367,11 @@ def _in_scopes(
 def _list_in(
     view: IndexView, wanted: Filter, when: TimeWindow | None, intent: Intent, limit: int, offset: int
 ) -> Listed | None:
-    if intent.form == TASK:
-        return _to_do(view, wanted, offset)
+    if intent.form in (TASK, LATE):
+        return _to_do(view, wanted, offset, intent.form)
     timed = narrowed(wanted, when.after, when.before) if when else wanted
-    if intent.form == INCIDENT:
-        broke = of_form(view, timed, INCIDENT)
-        return _of_its_form(broke, INCIDENT, _listing(0, offset, wanted, "newest", when))
+    if intent.form in (INCIDENT, QUESTION):
+        return _of_its_form(of_form(view, timed, intent.form), intent.form, _listing(0, offset, wanted, "newest", when))
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
@@ -440,14 +441,27 @@ def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankC
     return list(view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates)
 
 
-def _to_do(view: IndexView, wanted: Filter, offset: int) -> Listed | None:
-    """What is something to do by its form or its tags, and is not done; the newest first."""
+def _to_do(view: IndexView, wanted: Filter, offset: int, form: Literal["todo", "late"]) -> Listed | None:
+    """What is something to do by its form or its tags, and is not done, or is `late` too; the newest first."""
     tagged = view.by_time(replace(wanted, tags=tuple(TASK_TAGS)), MOST_DUE).ids if not wanted.tags else ()
     notes = view.notes(dict.fromkeys((*view.beginning(TASK, wanted.spaces, wanted.now, MOST_OF_A_FORM), *tagged)))
     known = {end: item.note for end, item in notes.items() if passes(item, wanted)}
     plain = {end: note for end, note in known.items() if note.type in PLAIN_TYPES or end in tagged}
     to_do = {end: note for end, note in plain.items() if is_to_do(note.content, note.tags)}
-    return _of_its_form(to_do, TASK, _listing(0, offset, wanted, "newest", None))
+    if form == LATE:
+        to_do = {end: note for end, note in to_do.items() if _is_late(note, date.fromisoformat(wanted.now[:10]))}
+    return _of_its_form(to_do, form, _listing(0, offset, wanted, "newest", None))
+
+
+def _is_late(note: Note, today: date) -> bool:
+    """Whether all days that it names since it was told are over."""
+    if note.event_time is not None:
+        return note.event_time[:10] < str(today)
+    told = moment(note.created).date()
+    past = tells_when(note, DaysAsked(told, today - timedelta(days=1), openly=True)) if told < today else None
+    ahead = tells_when(note, DaysAsked(today, today + timedelta(days=_AHEAD), openly=True))
+    is_named = past is not None and past.says != "elsewhen" and told <= (past.days.last or date.max) < today
+    return is_named and (ahead is None or ahead.says != "then")
 
 
 def _of_its_form(notes: Mapping[str, Note], form: Form, listing: Listing) -> Listed | None:

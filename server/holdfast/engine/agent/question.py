@@ -8,14 +8,13 @@ phrasings of a question about nothing stored do not make it confident; what has 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from statistics import fmean
 from typing import Final
 
-from holdfast.engine.agent.doubting import told_by_then_first
+from holdfast.engine.agent.doubting import told_by_then_first, with_meaning
 from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
@@ -27,6 +26,8 @@ from holdfast.model.doubts import Sought, sought
 from holdfast.model.identifiers import is_formed, seldom_of, units_of
 from holdfast.model.intent import (
     AGENDA_LIST,
+    BREAKDOWNS,
+    INCIDENT,
     WHAT_COMES,
     Form,
     Intent,
@@ -42,12 +43,14 @@ from holdfast.model.parts import tells_nothing_of_it
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
+from holdfast.model.when.periods import windows
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
     days_asked,
     is_of_the_same_months,
     looking_ahead,
+    masked,
     outer_window,
     read_time,
     tells_when,
@@ -81,6 +84,7 @@ _OF_WHAT_WAS = regex(
 _NTH_ASKED = regex(say.NTH_ASKED)
 _NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
+_IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
 PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
 MOST_PHRASINGS = 3
@@ -165,52 +169,9 @@ def placed_in(question: Question, found: Found) -> Question:
     )
 
 
-def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
-    """The same, but where no rare word of the question stands in any note, words push nothing out of the first five.
-
-    Words that many notes have tell little of which one answers. What comes first by all else is the fifth at the least.
-    """
-    if found.rare:
-        return ranked
-    best = max(ranked, key=lambda item: item.score - (item.terms.words if item.terms else 0.0), default=None)
-    if best is None or any(item is best for item in ranked[:KEPT_WITHIN]):
-        return ranked
-    above, below = ranked[: KEPT_WITHIN - 1], ranked[KEPT_WITHIN - 1 :]
-    return [*above, best._replace(score=below[0].score), *(item for item in below if item is not best)]
-
-
-def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
-    """All that any phrasing found, with the mean of its scores and of its relevances, best first.
-
-    Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. What is
-    nearly sure by `first`, the question itself, or has rare words of it, keeps at least its relevance there: a phrasing
-    that leaves names out, or misses, says nothing against it.
-    """
-    if not others:
-        return list(first)
-    lists = [first, *others]
-    scores = [{item.candidate.id: item for item in each} for each in lists]
-    lowest = [min((item.score for item in each), default=0.0) for each in lists]
-    items = {item.candidate.id: item for each in reversed(lists) for item in each}
-    found = []
-    for note_id, item in items.items():
-        score = fmean(
-            by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
-        )
-        worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
-        own = scores[0].get(note_id)
-        if own is not None and (own.relevance >= _SURE_ALONE or (own.terms is not None and own.terms.rare)):
-            worth = max(worth, own.relevance)
-        found.append(item._replace(score=score, relevance=worth))
-    found.sort(key=lambda item: item.candidate.id)
-    found.sort(key=lambda item: (item.score, item.candidate.created), reverse=True)
-    return found
-
-
 _WORD = regex(r"[\w-]+")
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
-_SURE_ALONE = 0.95  # the relevance, before `careful`, from which other phrasings say nothing against a note
-KEPT_WITHIN, EVENT_DAYS = 5, 3  # places; what happened "during" an event is told of within these days
+EVENT_DAYS = 3  # what happened "during" an event is told of within these days
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +232,12 @@ class Asking:
         return _STORED.search(asked) is not None or (is_open and _NEW.search(asked) is not None)
 
     @property
+    def lists_since(self) -> bool:
+        """Whether it asks for a list of all since an event."""
+        since = self.time is not None and bool(self.time.event) and self.time.relation in ("since", "after")
+        return since and self.intent is not None and self.intent.kind == "list"
+
+    @property
     def person(self) -> str:
         """Who is asked for by name; empty where nobody is."""
         intent = self.intent
@@ -288,7 +255,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     time = _time_of(query, now)
     text = without_time(query, time) if time else query
     nothing = idle_at_a_time(query, text) if time else idle(query)
-    intent, lapsed, text = intent_of(text), None, asked_about(text)
+    intent, lapsed, text = _since_then(text, time) or intent_of(text), None, asked_about(text)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
     is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
     if time and intent and intent.form == "todo" and not is_recency(time.words):  # what is from then may be to do
@@ -367,6 +334,14 @@ def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
 def _says_nth(text: str, nth: int) -> bool:
     """Whether a text has a word for the first, the second."""
     return not _NTH[nth].isdisjoint(_WORD.findall(say.lowered(text)))
+
+
+def _since_then(text: str, time: TimeReading | None) -> Intent | None:
+    """The list that is asked for of all since an event, whose name is no place: "what changed since the release?"."""
+    if time is None or not time.event or time.relation not in ("since", "after"):
+        return None
+    intent = intent_of(text.replace(time.event, " ", 1))
+    return intent if intent and intent.kind == "list" and not intent.due else None
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:
@@ -535,16 +510,41 @@ def narrowed(wanted: Filter, after: str | None, before: str | None) -> Filter:
 
 
 def _around_event(view: IndexView, asking: Asking, time: TimeReading) -> TimeWindow | None:
-    """As in "before the migration": a note that tells of the event, in the same spaces, says when that was."""
+    """As in "before the migration": a note that tells of the event, in the same spaces, says when that was.
+
+    Where a list of all since then is asked for, the latest that tells of it does, even if only by when it was told.
+    """
     wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
     found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
-    likely = [item for item in found if item.coverage >= EVENT_COVERAGE]
-    notes = view.notes(item.id for item in likely)
-    dated = [item for item in likely if item.id in notes and notes[item.id].note.tells_when]
-    if not dated:
+    likely = {item.id: item.coverage for item in found if item.coverage >= EVENT_COVERAGE}
+    notes = {end: item.note for end, item in view.notes(likely).items()}
+    dated = {end: note.happened for end, note in notes.items() if note.tells_when}
+    if dated and not asking.lists_since:
+        best = min(dated, key=lambda end: (-likely[end], notes[end].created, end))
+        return _window(dated[best], best, time)
+    if not asking.lists_since:
         return None
-    best = min(dated, key=lambda item: (-item.coverage, item.created, item.id))
-    return _window(best.happened, best.id, time)
+    if not notes and not BREAKDOWNS.isdisjoint(query_terms(time.event or "")):
+        notes = of_form(view, wanted, INCIDENT)
+    whens = {end: _day_of(note) for end, note in notes.items() if not _IS_DONE_TO.search(note.content) or end in dated}
+    past = {end: when for end, when in whens.items() if when <= wanted.now}
+    last = max(past, key=lambda end: (likely.get(end, 0.0), past[end], end), default=None)
+    return _window(past[last], last, time) if last else None
+
+
+def _day_of(note: Note) -> str:
+    """When it was that a note tells of: its own time, the one day that its text names, else when it was told."""
+    told = moment(note.created).date()
+    named = {str(day) for day in _days_named(note.content, told)} if note.event_time is None else ()
+    return f"{next(iter(named))}T00:00:00Z" if len(named) == 1 else note.happened
+
+
+def _days_named(text: str, told: date) -> Iterator[date]:
+    """The single days that a text names, which was written on `told`; not those of the week, which come round again."""
+    for part in say.parts_that_name_days(text):
+        for named in windows(masked(part), told):
+            if named.kind in ("day", "yesterday") and named.whole.first is not None and named.relation == "during":
+                yield named.whole.first
 
 
 def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
@@ -556,7 +556,7 @@ def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
         case "before" | "until":
             return TimeWindow(None, happened, time.words, note_id)
         case "after" | "since":
-            return TimeWindow(happened, None, time.words, note_id)
+            return TimeWindow(happened, None, time.words, note_id, Span(moment(happened).date(), None))
         case _:
             return TimeWindow(_days(happened, -EVENT_DAYS), _days(happened, EVENT_DAYS), time.words, note_id)
 

@@ -1,0 +1,126 @@
+"""Lists of what is overdue, undecided, or new since something, and in the words in which people ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from served import ERAS, Agent, Clock, serving
+
+pytestmark = pytest.mark.anyio
+
+BEGIN = datetime(2026, 10, 5, 9, tzinfo=UTC)  # a Monday
+TOLD = (
+    (0, "We host the shop on Hetzner."),
+    (3, "Release 2.0 of the shop went out on 8 October 2026."),
+    (5, "Orders failed for an hour on 10 October because the certificate broke."),
+    (8, "We switched the search to Meilisearch."),
+    (12, "Should we support Apple Pay? Not decided yet."),
+    (14, "The tax report has to be filed by 21 October 2026."),
+    (15, "Open question: who owns the on-call rota after Mira leaves?"),
+    (16, "Photo shoot for the autumn catalogue on 3 November 2026."),
+    (17, "Todo: call the printer by Friday."),
+    (18, "I moved to Leipzig on 17 October 2026."),
+    (19, "Todo: renew the domain by 30 November 2026."),
+    (21, "The dentist appointment was moved to the afternoon."),
+)
+RELEASE, OUTAGE, SEARCH, PAY, TAX, ROTA, SHOOT, PRINTER, MOVED, DOMAIN, DENTIST = range(1, 12)
+
+
+@pytest.fixture
+async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent whose notes were told day after day; it is Tuesday, 27 October, and the printer's Friday is over."""
+    async with serving(tmp_path / "home", ERAS[-1], clock=Clock(BEGIN)) as asking:
+        for days, text in TOLD:
+            asking.clock.set(BEGIN + timedelta(days=days))
+            await asking.remember(text)
+        asking.clock.set(BEGIN + timedelta(days=22))
+        yield asking
+
+
+async def listed(agent: Agent, query: str) -> tuple[set[int], str]:
+    answer = await agent.call("recall", query=query, limit=20)
+    places = {text: place for place, (_, text) in enumerate(TOLD)}
+    assert all(hit["why"] == "listed" for hit in answer["results"]), answer.text
+    return {places[hit["content"]] for hit in answer["results"]}, answer.text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "since"),
+    [
+        ("what changed since the release?", RELEASE, "8 October 2026"),
+        ("what has happened after the release?", RELEASE, "8 October 2026"),
+        ("what happened since the outage?", OUTAGE, "10 October 2026"),
+        ("what's new since I moved?", PAY, "17 October 2026"),
+        ("was ist seit dem Release passiert?", RELEASE, "8 October 2026"),
+    ],
+)
+async def test_since_something_that_a_note_tells_of_is_a_list_of_all_since_then(
+    agent: Agent, query: str, first: int, since: str
+) -> None:
+    found, heading = await listed(agent, query)
+    assert {*range(first, SHOOT)} <= found
+    assert found.isdisjoint(range(first))
+    assert f"since {since}" in heading
+
+
+async def test_what_was_moved_by_somebody_is_no_move_of_who_asks(agent: Agent) -> None:
+    assert DOMAIN in (await listed(agent, "what happened since I moved?"))[0]
+
+
+async def test_since_something_that_no_note_tells_of_is_searched_for(agent: Agent) -> None:
+    answer = await agent.call("recall", query="what changed since the audit?")
+    assert all(hit["weak"] for hit in answer["results"])
+
+
+@pytest.mark.parametrize(
+    "query", ["what is overdue?", "is anything overdue?", "overdue tasks", "was ist überfällig?", "tâches en retard"]
+)
+async def test_what_is_overdue_is_what_was_to_be_done_by_a_day_that_is_over(agent: Agent, query: str) -> None:
+    found, heading = await listed(agent, query)
+    assert found == {TAX, PRINTER}
+    assert heading.startswith("2 overdue to-dos")
+
+
+async def test_what_is_done_is_not_overdue(agent: Agent) -> None:
+    await agent.remember("Todo: pay the fine by 20 October 2026. Done.")
+    assert (await listed(agent, "what's overdue?"))[0] == {TAX, PRINTER}
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["open questions", "which questions are still open?", "what is still undecided?", "what do we have to decide?",
+     "offene Fragen", "preguntas abiertas"],
+)  # fmt: skip
+async def test_open_questions_are_those_that_no_note_answers(agent: Agent, query: str) -> None:
+    await agent.remember("The bakery is open on Sundays.")
+    await agent.remember("What does the bakery sell on Sundays? Only rolls.")
+    found, heading = await listed(agent, query)
+    assert found == {PAY, ROTA}
+    assert heading.startswith("2 open questions")
+
+
+async def test_what_was_decided_is_no_open_question(agent: Agent) -> None:
+    decided = str((await agent.remember("We decided to support Apple Pay.", type="decision"))["id"])
+    assert (await agent.call("recall", query="what have we decided?")).found == [decided]
+
+
+@pytest.mark.parametrize("query", ["upcoming events", "next events", "what's next on my calendar?"])
+async def test_what_comes_need_be_of_no_type(agent: Agent, query: str) -> None:
+    assert {SHOOT} <= (await listed(agent, query))[0] <= {SHOOT, DOMAIN}
+
+
+@pytest.mark.parametrize(
+    "query", ["what did I store last?", "what have you saved most recently?", "was habe ich zuletzt gespeichert?"]
+)
+async def test_what_was_stored_last_comes_first(agent: Agent, query: str) -> None:
+    answer = await agent.call("recall", query=query)
+    assert answer["results"][0]["content"] == TOLD[-1][1]
+
+
+@pytest.mark.parametrize("query", ["reminders", "which reminders do I have?", "Aufgaben"])
+async def test_reminders_are_what_is_to_do(agent: Agent, query: str) -> None:
+    assert (await listed(agent, query))[0] == {TAX, DOMAIN, PRINTER}
