@@ -1090,3 +1090,61 @@ async def test_what_two_notes_become_holds_since_the_later_of_them(agent: Agent)
     await judge(agent, consolidations=[verdict])
     whole = next(each["id"] for each in (await agent.recall("runner Docker"))["results"] if each["title"] == "Runner")
     assert (await agent.node(whole))["event_time"] == "2026-03-01T00:00:00Z", "it says nothing newer than they do"
+
+
+# --- what a person or an agent got wrong ----------------------------------------------------------
+
+
+async def test_what_tells_only_of_what_was_once_is_the_older_of_a_pair_whenever_it_was_told(agent: Agent) -> None:
+    now = (await keep(agent, "The membership fee is 75 euros a year."))[0]
+    agent.clock.forward(days=7)
+    once = (await keep(agent, "Before 2025 the membership fee was 60 euros a year."))[0]
+    [done] = await judge(agent, edges=[edge(now, once, "evolved_from")])
+    assert done["reason"] == f"{once} is superseded by {now}."
+    assert (await agent.call("recall", query="What is the membership fee?")).found == [now]
+
+
+async def test_a_list_with_a_refused_item_declines_nothing(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    batch = await work(agent)
+    merge = {"keep_id": one, "discard_id": f"{other[:-1]}{'0' if other[-1] != '0' else '1'}"}
+    told = await work(agent, batch_id=batch["batch_id"], results={"merges": [merge]})
+    assert [each["status"] for each in told["outcomes"]] == ["rejected"]
+    assert told["notices"] == []
+    agent.clock.forward(minutes=31)
+    assert {one, other} in ids_in(await work(agent), "merges")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_a_consolidation_says_what_only_the_originals_say(agent: Agent, dry_run: bool) -> None:
+    ids = await keep(
+        agent,
+        "Lanternfall launches in October.",
+        "Lanternfall is sold on Steam for 20 euros.",
+        "Lanternfall is a game.",
+    )
+    whole = {"node_ids": ids, "title": "Lanternfall", "type": "fact", "content": "Lanternfall launches in October."}
+    told = await work(agent, results={"consolidations": [whole]}, dry_run=dry_run)
+    [outcome] = told["outcomes"]
+    assert f'Only the originals say: {ids[1]} "Lanternfall is sold on Steam for 20 euros."' in outcome["reason"]
+    assert ids[0] not in outcome["reason"]
+
+
+async def test_a_consolidation_that_says_all_of_it_has_nothing_to_tell(agent: Agent) -> None:
+    ids = await keep(agent, "Lanternfall launches in October.", "Lanternfall is sold on Steam.")
+    said = "Lanternfall launches in October. Lanternfall is sold on Steam."
+    [outcome] = await judge(
+        agent, consolidations=[{"node_ids": ids, "title": "Lanternfall", "type": "fact", "content": said}]
+    )
+    assert "Only the originals" not in outcome["reason"]
+
+
+async def test_where_one_is_unsure_a_verdict_is_named_that_loses_nothing(agent: Agent) -> None:
+    [older] = await keep(agent, the_gate("six"))
+    agent.clock.forward(days=3)
+    [newer] = await keep(agent, the_gate("seven"))
+    batch = await work(agent)
+    assert "contradicts keeps both, the newer first: for a tension, and where you are unsure" in batch.text
+    assert "none where they are two matters" in batch.text
+    await judge(agent, batch, edges=[edge(newer, older, "contradicts")])
+    assert (await agent.call("recall", query="when does the north gate open in winter?")).found[0] == newer

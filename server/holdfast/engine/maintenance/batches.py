@@ -209,7 +209,8 @@ async def judge(
         outcomes += await distil(memory, work, verdicts.extractions, pieces if row else None)
     declined: dict[str, list[list[Judged]]] = {}
     try:
-        declined = await _declined(memory, verdicts, shown)
+        refused = {outcome.item.partition("[")[0] for outcome in outcomes if outcome.status == "rejected"}
+        declined = await _declined(memory, verdicts, [item for item in shown if item[0] not in refused])
         if not dry_run:
             await _keep_judged(memory, work, [entry for outcome in outcomes for entry in outcome.judged], declined)
     except HoldfastError as error:
@@ -373,7 +374,7 @@ async def _declined(
 ) -> dict[str, list[list[Judged]]]:
     """Entries for each item that a batch offered, nobody judged and the caller would not have, by kind.
 
-    A list with a wrong item says nothing of that.
+    A list with a wrong item says nothing of that, nor does one of which an item was refused.
     """
     given: dict[str, list[list[str]]] = {}
     merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]

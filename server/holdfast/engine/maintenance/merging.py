@@ -222,9 +222,21 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
     clean = replace(verdict, title=title, content=content, node_ids=tuple(found))
     if not work.approved and needs_person(work.ports, originals):
         return await propose(work, clean, originals, pairs(originals, judgement, TOGETHER))
+    notes = [item.note for item in originals]
+    length = len(content) + sum(len(note.content) for note in notes)
+    lost = await work.ports.computing.run(work.caller.principal, length, partial(_untold, notes, clean))
     if work.dry_run:
-        return work.outcome("applied", f"It would consolidate {counted(len(originals), 'note')}.")
-    return await _consolidate(work, clean, originals)
+        return work.outcome("applied", f"It would consolidate {counted(len(originals), 'note')}.{lost}")
+    outcome = await _consolidate(work, clean, originals)
+    return replace(outcome, reason=outcome.reason + lost)
+
+
+def _untold(originals: Sequence[Note], verdict: ConsolidationVerdict) -> str:
+    """What the originals say and a consolidation of them does not."""
+    whole = replace(originals[0], title=verdict.title, content=verdict.content)
+    left = {note.id: said for note in originals if (said := only_said_by(note, whole))}
+    each = [f"{note} {quoted(said)}" for note, said in left.items()]
+    return f" Only the originals say: {'; '.join(each)}." if each else ""
 
 
 async def _consolidate(work: Work, verdict: ConsolidationVerdict, originals: Sequence[IndexedNote]) -> Outcome:
