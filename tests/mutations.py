@@ -448,7 +448,7 @@ MUTATIONS = (
     Mutation("filter-untold", 2, "a filter hides the answer and nobody is told", "engine/agent/recall.py",
              "        if best and (weak or not best[0].ranked.weak)", "        if best and not weak",
              ("tests/contract/test_recall_silence.py::test_silence_says_that_the_answer_is_outdated",)),
-    Mutation("phrasings-unheard", 2, "other phrasings of a question are not looked for", "engine/agent/question.py",
+    Mutation("phrasings-unheard", 2, "other phrasings of a question are not looked for", "engine/agent/doubting.py",
              "    if not others:\n", "    if others:\n",
              ("tests/contract/test_recall_phrasings.py::test_what_only_another_phrasing_names_is_found[words]",)),
     Mutation("long-as-short", 2, "what long notes have in common is taken for what a question has with them",

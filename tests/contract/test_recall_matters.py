@@ -775,3 +775,80 @@ async def test_of_two_versions_what_names_the_time_that_is_asked_about_comes_fir
     assert answer.found[0] == asked
     assert len(set(answer.found)) == len(answer.found)
     assert not any("from other times" in notice for notice in answer["notices"])
+
+
+# --- what looks like a newer version and is none --------------------------------------------------
+
+FILLING = ("We host the shop on Hetzner.", "Jan reviews the payments code.", "The logo is green.", "Lunch is at noon.")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "query"),
+    [
+        (
+            "The old minibus has to go for its inspection in September.",
+            "The new minibus has to go for its inspection in May.",
+            "when is the old minibus's inspection due?",
+        ),
+        (
+            "The break on a late shift is 30 minutes.",
+            "The break on a night shift is 45 minutes.",
+            "how long is the break on a late shift?",
+        ),
+        (
+            "The fuzzy match allows two edits for words longer than six letters.",
+            "The prefix match needs at least three letters.",
+            "how many edits does fuzzy matching allow?",
+        ),
+        (
+            "The membership fee is 75 euros a year.",
+            "The membership fee used to be 60 euros a year.",
+            "what is the membership fee?",
+        ),
+        (
+            "Der Mitgliedsbeitrag beträgt 75 Euro im Jahr.",
+            "Früher betrug der Mitgliedsbeitrag 60 Euro im Jahr.",
+            "Wie hoch ist der Mitgliedsbeitrag?",
+        ),
+    ],
+)
+async def test_what_is_told_later_of_another_or_of_once_goes_ahead_of_no_answer(
+    tmp_path: Path, older: str, newer: str, query: str
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        await told(agent, *(("2026-02-01", text) for text in FILLING))
+        first, _ = await told(agent, (OLD, older), (NEW, newer))
+        answer = await agent.call("recall", query=query)
+    assert answer.found[0] == first
+    assert not answer["results"][0]["weak"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (("CI runs on Travis.", "CI runs on CircleCI.", "CI runs on GitHub Actions."), "what does CI run on?"),
+        (
+            ("Backups go to Backblaze.", "Backups go to Wasabi.", "Backups go to Amazon Glacier."),
+            "where do the backups go?",
+        ),
+    ],
+)
+async def test_of_three_that_are_written_alike_the_last_is_current(
+    tmp_path: Path, texts: tuple[str, str, str], query: str
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        await told(agent, *(("2026-02-01", text) for text in FILLING))
+        first, second, third = await told(agent, *zip((OLD, "2026-05-03", NEW), texts, strict=True))
+        answer = await agent.call("recall", query=query)
+    assert answer.found == [third]
+    assert [re.findall(r"mem_\w+", " ".join(each)) for each in behind(answer)] == [[second, first]]
+
+
+async def test_no_note_is_told_to_be_newer_than_itself_or_than_what_came_later(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        await told(agent, *(("2026-02-01", text) for text in FILLING))
+        await told(agent, (OLD, "CI runs on Travis."), ("2026-05-03", "CI was moved to CircleCI."))
+        await told(agent, (NEW, "We switched CI to GitHub Actions because the credits ran out."))
+        answer = await agent.call("recall", query="what did we use for CI before GitHub Actions?", explain=True)
+    assert not any(f"newer than {hit['id']}" in hit["why"] for hit in answer["results"])
+    assert "newer than" not in next(hit["why"] for hit in answer["results"] if "Travis" in hit["content"])

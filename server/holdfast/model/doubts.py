@@ -10,8 +10,7 @@ which it is told; "who is the landlord of the studio?" is answered where a landl
 
 Only what a question's own words say plainly is looked at, in English, German, French, Spanish, Italian and Portuguese;
 in other languages nothing is asked for that could be missed, and nothing speaks against a note. Only where a newer note
-would go ahead of an older one it rules: one that does not say what is asked for does not
-(`holdfast.engine.agent.question`).
+would go ahead of an older one it rules: see `holdfast.model.parts.lack_of`.
 """
 
 from __future__ import annotations
@@ -282,11 +281,15 @@ class Sought:
 
 
 class Doubt(NamedTuple):
-    """What is left of the odds that a note is relevant, and why, in a few words; `lacks`: it has no such value."""
+    """What is left of the odds that a note is relevant, and why, in a few words.
+
+    `lacks`: it has no such value; `is_other`: it tells of another thing of the sort that is asked about.
+    """
 
     share: float
     why: str
     lacks: bool = False
+    is_other: bool = False
 
 
 def sought(query: str) -> Sought | None:
@@ -590,7 +593,7 @@ def _another_such(asked: Sought, text: str, plain: str) -> Doubt | None:
     sorts = {(its.thing, its.which[0]) for its in theirs}
     for mine in asked.apart:
         if mine.which not in named and (mine.thing, mine.which[0]) in sorts:
-            return Doubt(ANOTHER, f"another {mine.said}")
+            return Doubt(ANOTHER, f"another {mine.said}", is_other=True)
     names = [each for each in asked.named if all(word[:_ALIKE] != each.name[:_ALIKE] for word in words)]
     others = {its.thing for its in named_things(text, plain)} if names else set()
     return next((Doubt(SIBLING, f"another {each.said}") for each in names if each.thing in others), None)

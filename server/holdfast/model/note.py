@@ -468,12 +468,41 @@ def _kept(after: Note, given: Note) -> list[str]:
     return [f"it keeps {name}" for name, differs in kept if differs]
 
 
+_YEAR, _REST, _LONGEST_ONCE = r"(?:19|20)\d\d", r"[^.;!?\n]*", 400  # characters
+_ONCE = regex(
+    rf"(?:(?!.{{0,80}}(?:\b(?:am|is|are|get|got|be|was|were)|'m|'re) used to){_REST}"
+    r"\bused to (?!(?:it|the|this|that)\b)\w+"
+    rf"|(?:(?:before|until|till|up to|back in|in) (?:{_YEAR}|last (?:year|month|spring|summer|autumn|fall|winter)|then)"
+    rf"|formerly|previously|originally|in the past|once|at first)\b{_REST}"
+    r"\b(?:was|were|had|did|cost|paid|lived|worked|met|ran|went)\b"
+    rf"|(?:fruher|damals|ursprunglich|(?:vor|bis) {_YEAR}|bis letztes jahr)\b{_REST}"
+    r"\b(?:war|waren|hatten?|kostete|betrug|lag|lief|wohnten?|galt)\b"
+    rf"|(?:autrefois|avant|a l'origine|jusqu'en {_YEAR}|en {_YEAR})\b{_REST}\b(?:avait|coutait|\w+aient|etait)\b"
+    rf"|(?:antes|originalmente|hasta {_YEAR}|en {_YEAR})\b{_REST}\b(?:era|eran|estaba|costaba|habia|\w+aban?)\b)"
+)
+_AND_NOW = regex(
+    r"\b(?:now|today|nowadays|currently|since|no longer|any ?more|but|instead|these days|meanwhile|changed|jetzt|heute"
+    r"|nun|inzwischen|mittlerweile|seit\w*|sondern|aber|nicht mehr|maintenant|desormais|depuis|mais|aujourd'hui"
+    r"|ahora|hoy|pero|desde|ya no)\b"
+)
+
+
+@lru_cache(4096)
+def tells_of_once(text: str) -> bool:
+    """Whether a text says how something was, and nothing of how it is now."""
+    plain = folded(text[:_LONGEST_ONCE]).replace("\u2019", "'").lstrip()
+    return _ONCE.match(plain) is not None and _AND_NOW.search(plain) is None
+
+
 def in_time(one: Note, other: Note) -> tuple[Note, Note]:
     """The older and the newer of two notes.
 
-    What is yet to happen is told of before: a date that was moved forward is the newer word for all that.
+    What is yet to happen is told of before: a date that was moved forward is the newer word for all that. What tells
+    only of what was so once is the older, whenever it was told: "the fee used to be 60 euros".
     """
     first, second = (one, other) if _when(one) <= _when(other) else (other, one)
+    if tells_of_once(second.content) and not tells_of_once(first.content):
+        return second, first
     if _is_planned(first, second) and first.created > second.created:
         return second, first
     return first, second

@@ -316,15 +316,34 @@ def differ_in_one_place(older: str, newer: str) -> bool:
     The last word may be the same; what follows a comma, and words for now, do not count.
     """
     one, other = (_said_first(text[:LONGEST]) for text in (older, newer))
-    same = next((at for at, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), 0)
+    same = _same_words(one, other)
     end = int(one[same:] != other[same:] and one[-1:] == other[-1:])
     places = [len(each) - same - end for each in (one, other)]
     return same + end >= _LEAST_FRAME and same > 1 and all(0 < place <= _MOST_PLACE for place in places)
 
 
+def _same_words(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words both begin with; none where one goes on where the other ends."""
+    return next((at for at, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), 0)
+
+
 def _said_first(text: str) -> list[str]:
     first = _FIRST_CLAUSE.split(folded(text).strip(), maxsplit=1)[0]
     return [word for word in _FRAME_WORD.findall(first) if word not in _NOW]
+
+
+def of_one_frame(
+    likely: Mapping[tuple[str, str], float], texts: Mapping[str, str], sure: float
+) -> dict[tuple[str, str], float]:
+    """Pairs as likely as a sure one of either, as all three begin alike: "CI runs on Travis", "CI runs on GitHub"."""
+    alike = [pair for pair in likely if differ_in_one_place(*(texts[end] for end in pair))]
+    frames = {pair: _same_words(*(_said_first(texts[end][:LONGEST]) for end in pair)) for pair in alike}
+    known = [pair for pair in alike if likely[pair] >= sure]
+    found: dict[tuple[str, str], float] = {}
+    for pair in alike if known else ():
+        of_it = [likely[each] for each in known if set(each) & set(pair) and frames[each] <= frames[pair]]
+        found |= {pair: max(of_it)} if of_it and likely[pair] < sure else {}
+    return found
 
 
 def one_each(likely: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from holdfast.model.doubts import Sought, against
 from holdfast.model.identifiers import GERMAN, has_ended
@@ -32,6 +32,7 @@ from holdfast.model.ranking import Ranked
 from holdfast.model.statement import TOKEN, UNSPACED, end_of_subject, unpointed, without_reasons
 from holdfast.model.words import FRAME_WORDS, folded, regex
 
+Lack = Literal["", "name", "value", "thing"]
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
 _ASIDE = regex(r",?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+")
@@ -100,13 +101,21 @@ def says_it_alone(
 
 
 def tells_nothing_of_it(wanted: Sought | None, note: Note) -> bool:
-    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing.
+    """Whether a note has nothing of the sort that is asked for, or another value of it; its name may be missing."""
+    return lack_of(wanted, note) in ("value", "thing")
 
-    What tells that something has ended tells enough.
+
+def lack_of(wanted: Sought | None, note: Note) -> Lack:
+    """What of that which is asked for a note does not tell; what tells that something has ended tells enough.
+
+    "thing": it is of another one; "value": it has none, or another; "name": what is asked for goes by another name.
     """
-    if has_ended(note.content):
-        return False
-    return wanted is not None and against(replace(wanted, head=()), note) is not None
+    if wanted is None or has_ended(note.content):
+        return ""
+    doubt = against(replace(wanted, head=()), note)
+    if doubt is not None:
+        return "thing" if doubt.is_other else "value"
+    return "name" if wanted.head and against(wanted, note) is not None else ""
 
 
 def lost_with(note: Note, newer: Note) -> str | None:

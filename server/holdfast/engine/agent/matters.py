@@ -17,7 +17,8 @@ from holdfast.index.view import IndexView
 from holdfast.model.claims import says_more
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
-from holdfast.model.opposition import differ_in_one_place, one_each, told_anew_in_part
+from holdfast.model.opposition import differ_in_one_place, of_one_frame, one_each, told_anew_in_part
+from holdfast.model.parts import Lack
 from holdfast.model.ranking import Ranked
 from holdfast.model.statement import statement
 from holdfast.model.versions import (
@@ -60,6 +61,7 @@ _OF_A_GROUP, _LIKELY_ONE = 0.2, 0.4  # where the past is asked for; the other if
 _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolidated: above every line
 # How likely versions of one fact they are to be at the least, where the newer lacks more than half of the words of the
 # question that the older has; lacks fewer, and is strong all the same, or is not.
+_NEEDED_IN_SPITE: Mapping[Lack, float] = {"": 0.0, "name": FOLDED, "value": UNASKED, "thing": math.inf}
 _LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
 _NEARLY_STRONG = 0.5  # the relevance of what has all the words asked for but those of the change
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
@@ -172,6 +174,7 @@ def compared(
             likely[pair] = found[pair] = worth
         if weight > -math.inf:
             odds[pair] = weight if likeness is None else weight + counting * around.odds(*pair)
+    likely |= of_one_frame(found, texts, SURELY_READ)
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late = overtaken(consolidated(links), told, said)
@@ -247,7 +250,7 @@ def current_first(
     matters: Matters,
     naming: Collection[str],
     names: Collection[str],
-    lacking: Callable[[str], bool],
+    lacking: Callable[[str], Lack],
     *,
     folding: bool,
 ) -> list[Led]:
@@ -259,7 +262,7 @@ def current_first(
         matters: which of them are about one matter.
         naming: identifiers in the question: who holds one gives way to none that does not.
         names: other words in it that name one thing: who holds one gives way to others only where it is nearly sure.
-        lacking: which of them do not say what is asked for: who does gives way to them as seldom.
+        lacking: what of that which is asked for they do not tell: who does gives way to them as seldom, or never.
         folding: whether what gives way is no longer a hit of its own.
     """
     order = dict.fromkeys([*(item.candidate.id for item in shown), *looked])
@@ -331,7 +334,7 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
         if then:
             sure = _surely_with({then[-1]}, looked, matters)
             folded = [end for end in then[-2::-1] if end in sure and not looked[end].candidate.outdated]
-            led.append(Led(_lifted(looked[then[-1]], item), tuple(folded)))
+            led.append(Led(_lifted(looked[then[-1]], item, "held before"), tuple(folded)))
             others = [end for end in then[-2::-1] if end in ends and end not in folded]
             led += [Led(_beside(looked[end], item)) for end in others]
         later = [end for end in group if end in ends and end not in then]
@@ -371,7 +374,7 @@ def _before_the_turn(shown: Sequence[Ranked], matters: Matters, words: frozenset
     older = next(filter(held_before, shown[1:]), None)
     if older is None:
         return shown
-    return [_lifted(older, first), first, *(item for item in shown[1:] if item is not older)]
+    return [_lifted(older, first, "told before"), first, *(item for item in shown[1:] if item is not older)]
 
 
 def _turn(group: Sequence[str], looked: Mapping[str, Ranked], matters: Matters, words: frozenset[str]) -> int | None:
@@ -458,7 +461,7 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
     """For each newest note of a matter the ids of its older versions, the latest first and a few at most."""
-    heads = _heads(found, matters, frozenset(), frozenset(), {}, lambda _: False)[0]
+    heads = _heads(found, matters, frozenset(), frozenset(), {}, lambda _: "")[0]
     older: dict[str, list[str]] = {}
     for old in sorted(heads, key=lambda end: (matters.said[end], end), reverse=True):
         older.setdefault(heads[old], []).append(old)
@@ -471,7 +474,7 @@ def _heads(
     naming: frozenset[str],
     names: frozenset[str],
     places: Mapping[str, int],
-    lacking: Callable[[str], bool],
+    lacking: Callable[[str], Lack],
 ) -> tuple[dict[str, str], dict[str, str]]:
     """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
     heads, leads = dict[str, str](), dict[str, str]()
@@ -497,7 +500,8 @@ def _heads(
         if not is_sure and not (may_lead and odds >= needed):
             continue
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
-        if matters.of(old, new) < UNASKED and (is_named or (lacking(new) and not lacking(old))):
+        needs = "" if lacking(old) else lacking(new)
+        if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named):
             continue
         is_fuller = matters.is_fuller(old, new)
         if is_fuller and not (answers_as_well and _is_nearest(found, new, matters.overtaken.get((old, new), ()))):
@@ -577,11 +581,13 @@ def _surely_with(ends: set[str], found: Mapping[str, Ranked], matters: Matters) 
     return group
 
 
-def _lifted(head: Ranked, item: Ranked) -> Ranked:
-    """Worth at the least what an older note about the same matter is worth."""
-    if head is item or (head.score >= item.score and head.relevance >= item.relevance):
+def _lifted(head: Ranked, item: Ranked, how: str = "newer than") -> Ranked:
+    """Worth at the least what another note about the same matter is worth."""
+    if head.candidate.id == item.candidate.id:
+        return item
+    if head.score >= item.score and head.relevance >= item.relevance:
         return head
-    also = (*head.also, f"newer than {item.candidate.id}")
+    also = (*head.also, f"{how} {item.candidate.id}")
     return head._replace(score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
 
 

@@ -39,7 +39,7 @@ from holdfast.model.intent import (
     is_recency,
 )
 from holdfast.model.note import Note, instant, moment, tag_key
-from holdfast.model.parts import tells_nothing_of_it
+from holdfast.model.parts import Lack, lack_of
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
 from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
@@ -314,10 +314,10 @@ def sought_of(asking: Asking) -> Sought | None:
     return replace(found or Sought(), days=days) if days else found
 
 
-def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[str], bool]:
-    """Tells of a note whether it has nothing of the sort that is asked for, or another value of it."""
+def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[str], Lack]:
+    """Tells of a note what of that which is asked for it does not tell."""
     asked = sought_of(asking)
-    return cache(lambda end: end in notes and tells_nothing_of_it(asked, notes[end].note))
+    return cache(lambda end: lack_of(asked, notes[end].note) if end in notes else "")
 
 
 def _nth_asked(query: str) -> int:
