@@ -34,7 +34,8 @@ retires b, the older), merges, consolidations (what a given list does not name i
 
 JUDGE = """Judge these; call run_maintenance with this batch_id and results:
 - edges: each pair; edge_type none where they are two matters or nothing applies. a evolved_from b retires b, the \
-older: dates decide, that of an edit too. contradicts keeps both, the newer first: for a tension, and where you are unsure.
+older: dates decide, that of an edit too. contradicts keeps both, the newer first: for a tension, and where you are \
+unsure.
 - merges: pairs that say the same (keep_id, discard_id, merged_content that loses nothing).
 - consolidations: clusters of K that one note tells better; [] for none.
 What a list of merges or consolidations that you give does not name is taken as declined: give a list whole, or not yet.
