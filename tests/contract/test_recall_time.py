@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.when.questions import DaysAsked, words_of_days
+from holdfast.engine.agent.listing import words_of_days
+from holdfast.model.when.questions import DaysAsked
 from served import ERAS, Agent, Answer, Clock, serving
 
 pytestmark = pytest.mark.anyio

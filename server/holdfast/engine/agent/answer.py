@@ -16,6 +16,7 @@ from holdfast.engine.agent.doubting import (
     inheriting,
     names_in,
     of_another_place,
+    singled,
     with_doubts,
     with_meaning,
     worth_reading,
@@ -27,7 +28,6 @@ from holdfast.engine.agent.listing import (
     listed,
     off_the_list,
     persons,
-    singled,
     vacant,
     versions_on,
 )
@@ -323,7 +323,8 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
             found = {end: item for end, item in strong.items() if end not in there}
         everything = by_fit(view, (*ids, *found), asking, ranked)
         if asking.intent is not None and asking.intent.single:
-            one = singled(view, asking.intent, everything, found, strong.keys())
+            read = {end: item.note for end, item in view.notes(everything).items()}
+            one = singled(read, asking.intent, everything, found, strong.keys())
             found = {end: item for end, item in found.items() if end not in one.strangers}
             everything, beside = one.ids, one.beside
             listing = replace(listing, lacking=one.lacking, which=f"{listing.which}{one.others}")

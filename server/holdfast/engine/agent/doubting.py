@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 from typing import Final
@@ -17,7 +17,8 @@ from holdfast.encode.wordpiece import is_common
 from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
-from holdfast.model.note import GLOBAL_SPACE, Note
+from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
+from holdfast.model.note import GLOBAL_SPACE, Note, said_at
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
 from holdfast.model.when.questions import TimeReading
@@ -299,3 +300,39 @@ def beside_the_point(successor: Ranked, item: Ranked) -> Ranked:
     heir = doubted(inheriting(successor, item), *SAYS_NOTHING_OF_IT)
     own = successor if heir.relevance <= successor.relevance else heir
     return own._replace(score=max(item.score, successor.score), untold=untold)
+
+
+@dataclass(frozen=True, slots=True)
+class Singled:
+    """A list that is asked for one thing of the user: those `beside` do not tell it, `strangers` are of somebody else.
+
+    `lacking` and `others` are said of it, before and behind: that none tells it, and that it has such strangers.
+    """
+
+    ids: tuple[str, ...]
+    beside: frozenset[str]
+    strangers: frozenset[str]
+    lacking: str = ""
+    others: str = ""
+
+
+def singled(
+    notes: Mapping[str, Note], intent: Intent, ids: Sequence[str], found: Collection[str], strong: Collection[str]
+) -> Singled:
+    """The list with what somebody else has of it last; `found` are those of its notes that only its words found."""
+    if intent.trait:
+        told = {
+            end for end, note in notes.items() if tells_trait(intent.trait, note.content, is_marked=note.about_self)
+        }
+        if not told:  # what is marked, and fits well, may tell it in other words
+            told = {end for end in strong if end in notes and notes[end].about_self}
+            told = {end for end in told if not begins_with_a_relative(notes[end].content)}
+        strangers = frozenset(found) - told
+        latest = sorted(ids, key=lambda end: said_at(notes[end]) if end in told else "", reverse=True)
+        ordered = sorted(latest, key=lambda end: (end not in told, end in strangers))
+        others = ", and what is like it" if strangers and not told else ""
+        return Singled(tuple(ordered), frozenset(ids) - told, strangers, "" if told else "none tells it; ", others)
+    strangers = frozenset(end for end in found if end in notes and not speaks_of_the_user(notes[end].content))
+    answers = frozenset(strong) - strangers
+    beside = frozenset(ids) - answers if not answers.isdisjoint(ids) else strangers
+    return Singled(tuple(sorted(ids, key=lambda end: end in strangers)), beside, strangers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -22,17 +22,15 @@ from holdfast.model.intent import (
     TASK_TAGS,
     Form,
     Intent,
-    begins_with_a_relative,
     is_recency,
     is_to_do,
     names_told,
-    speaks_of_the_user,
     taste_of,
-    tells_trait,
 )
-from holdfast.model.note import GLOBAL_SPACE, Note, moment, said_at, space_name
+from holdfast.model.note import GLOBAL_SPACE, Note, moment, space_name
 from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
-from holdfast.model.when.questions import DaysAsked, days_asked, tells_when, words_of_days
+from holdfast.model.when import spans as say
+from holdfast.model.when.questions import DaysAsked, days_asked, tells_when
 from holdfast.model.when.spans import Span, named
 from holdfast.model.words import counted, query_terms
 
@@ -45,6 +43,10 @@ _PLURALS = {"person": "people"}
 _KINDS = {TASK: "to-do", LATE: "overdue to-do", QUESTION: "open question", INCIDENT: "incident"}  # notes of a form
 _OF_ANOTHER = 2  # as `taste_of` has it
 _HERE_TERMS = frozenset(query_terms("this project repo repository space codebase workspace projekt projet proyecto"))
+_RELATIVE_WORDS = (
+    "tomorrow week weekend days morgen übermorgen woche wochen tagen demain semaine semaines jours mañana semana "
+    "semanas días domani settimana"
+)
 _NOT_ON_IT = (0.1, "is not on the list that was asked for")
 
 
@@ -165,43 +167,6 @@ def _personal(
         return None
     listing = Listing(len(shown), offset, "note", "notes", " about the user and their preferences")
     return Listed(tuple(shown), listing, whole=True, searched=searched)
-
-
-@dataclass(frozen=True, slots=True)
-class Singled:
-    """A list that is asked for one thing of the user: those `beside` do not tell it, `strangers` are of somebody else.
-
-    `lacking` and `others` are said of it, before and behind: that none tells it, and that it has such strangers.
-    """
-
-    ids: tuple[str, ...]
-    beside: frozenset[str]
-    strangers: frozenset[str]
-    lacking: str = ""
-    others: str = ""
-
-
-def singled(
-    view: IndexView, intent: Intent, ids: Sequence[str], found: Collection[str], strong: Collection[str]
-) -> Singled:
-    """The list with what somebody else has of it last; `found` are those of its notes that only its words found."""
-    notes = {end: item.note for end, item in view.notes(ids).items()}
-    if intent.trait:
-        told = {
-            end for end, note in notes.items() if tells_trait(intent.trait, note.content, is_marked=note.about_self)
-        }
-        if not told:  # what is marked, and fits well, may tell it in other words
-            told = {end for end in strong if end in notes and notes[end].about_self}
-            told = {end for end in told if not begins_with_a_relative(notes[end].content)}
-        strangers = frozenset(found) - told
-        latest = sorted(ids, key=lambda end: said_at(notes[end]) if end in told else "", reverse=True)
-        ordered = sorted(latest, key=lambda end: (end not in told, end in strangers))
-        others = ", and what is like it" if strangers and not told else ""
-        return Singled(tuple(ordered), frozenset(ids) - told, strangers, "" if told else "none tells it; ", others)
-    strangers = frozenset(end for end in found if end in notes and not speaks_of_the_user(notes[end].content))
-    answers = frozenset(strong) - strangers
-    beside = frozenset(ids) - answers if not answers.isdisjoint(ids) else strangers
-    return Singled(tuple(sorted(ids, key=lambda end: end in strangers)), beside, strangers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +404,19 @@ def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankC
     week = DaysAsked(first, min(days.last, first + timedelta(days=_WEEK - 1)), days.openly)
     lately = narrowed(replace(wanted, dated="noted"), f"{today - timedelta(days=2 * _WEEK)}{_MIDNIGHT}", None)
     return list(view.search(words_of_days(week), None, lately, MOST_SAYING, MOST_SAYING).candidates)
+
+
+def words_of_days(days: DaysAsked) -> str:
+    """Words that a note has which names one of these days, or days around today that they may be."""
+    count = (days.last - days.first).days + 1
+    each = [say.shift(days.first, number) for number in range(count)]
+    months, numbers = {day.month for day in each}, [str(day.day) for day in each]
+    names = [name for name, month in {**say.MONTHS, **say.SHORT_MONTHS}.items() if month in months]
+    names += say.holidays_in(days.first, days.last)
+    if count <= _WEEK:
+        weekdays = {day.weekday() for day in each}
+        names += [_RELATIVE_WORDS, *numbers, *(name for name, day in say.WEEKDAYS.items() if day in weekdays)]
+    return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
 
 
 def _to_do(view: IndexView, wanted: Filter, offset: int, form: Literal["todo", "late"]) -> Listed | None:

@@ -266,7 +266,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     if time and time.coming and not _looks_back(query, time, intent):
         if is_on or asks_for_a_list(text, intent):
             time, lapsed = looking_ahead(time), time
-        elif of_now and _is_nearer_ahead(time, now.date()):
+        elif (of_now or _is_nothing_but_time(query, time)) and _is_nearer_ahead(time, now.date()):
             time = looking_ahead(time)
     if time and (intent is WHAT_COMES or _is_nothing_but_time(query, time)):  # "what is due" equals it, and is not it
         intent = Intent("list", timely=True)

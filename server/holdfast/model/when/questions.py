@@ -458,10 +458,6 @@ Says = Literal["then", "around", "elsewhen"]
 
 _SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
 _MOST_DAYS, _EVENT_WORDS = 100, 6
-_RELATIVE_WORDS = (
-    "tomorrow week weekend days morgen übermorgen woche wochen tagen demain semaine semaines jours mañana semana "
-    "semanas días domani settimana"
-)
 _NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
 _SOON, _IN_A_WHILE = frozenset({"weekday", "the weekend", "date"}), frozenset({"in a while", "in a spell"})
 _RECENT = timedelta(days=31)
@@ -544,19 +540,6 @@ def other_days(note: Note, asked: DaysAsked) -> str:
     years = spans.years_of(said.days) != spans.years_of(asked.span)
     theirs, mine = (spans.named(each, years=years) for each in (said.days, asked.span))
     return f"{theirs}, not {mine}" if theirs != mine else ""
-
-
-def words_of_days(days: DaysAsked) -> str:
-    """Words that a note has which names one of these days, or days around today that they may be."""
-    count = (days.last - days.first).days + 1
-    each = [spans.shift(days.first, number) for number in range(count)]
-    months, numbers = {day.month for day in each}, [str(day.day) for day in each]
-    names = [name for name, month in {**say.MONTHS, **say.SHORT_MONTHS}.items() if month in months]
-    names += say.holidays_in(days.first, days.last)
-    if count <= _WEEK:
-        weekdays = {day.weekday() for day in each}
-        names += [_RELATIVE_WORDS, *numbers, *(name for name, day in say.WEEKDAYS.items() if day in weekdays)]
-    return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
 
 
 def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
