@@ -1,6 +1,6 @@
 """The events under the name that OMI's reference gives them."""
 
-from holdfast.model.omi import (
+from holdfast.model.lifecycle import (
     BeliefUpdatedEvent,
     ContradictionDetectedEvent,
     MemoryRecalledEvent,

@@ -11,7 +11,7 @@ from holdfast.app import build_memory
 from holdfast.engine.omi.beliefs import BeliefUpdate, belief_update
 from holdfast.engine.omi.memories import MemoryRecall, MemoryStore, memory_recall, memory_store
 from holdfast.engine.state import EventBus
-from holdfast.model.omi import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent
+from holdfast.model.lifecycle import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent
 from holdfast.settings import load_settings
 from served import Agent, made_up_secret
 from worlds import CALLER, ask, keep, living

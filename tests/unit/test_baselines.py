@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.lifecycle import Evidence, updated
+from holdfast.model.lifecycle import Evidence, edited_confidence, evidence_problem, updated
 from holdfast.model.note import SELF_ID
-from holdfast.model.omi import edited_confidence, evidence_problem
 from holdfast.model.records import Baseline, baselines, marks_of
 from holdfast.store.codec import content_hash
 from holdfast.store.records import read_record

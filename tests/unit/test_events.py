@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.engine.state import EventBus, get_event_bus
-from holdfast.model.omi import (
+from holdfast.model.lifecycle import (
     BeliefUpdatedEvent,
     ContradictionDetectedEvent,
     MemoryRecalledEvent,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from holdfast.model.lifecycle import final_score, recency
 from holdfast.model.note import MEMORY_TYPES, NOTE_TYPES, instant, memory_type, note_types
-from holdfast.model.omi import final_score, recency
 from holdfast.model.ranking import never_rising
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -41,7 +41,7 @@ from holdfast.engine.ports import Caller, OwnEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, HoldfastError, SettingsError
 from holdfast.index.database import vector_extension
-from holdfast.model.omi import CORE_LINKS, MOST_ORPHANS
+from holdfast.model.lifecycle import CORE_LINKS, MOST_ORPHANS
 from holdfast.model.records import is_page
 from holdfast.model.words import counted
 from holdfast.settings import Late, Settings

@@ -24,8 +24,8 @@ from holdfast.engine.state import Computing, DueSignal, EventBus, Quota, Refusal
 from holdfast.importers.files import Source
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.recalls import SessionLog
+from holdfast.model.lifecycle import DAYS
 from holdfast.model.note import RANDOM_BITS, instant, note_id
-from holdfast.model.omi import DAYS
 from holdfast.model.records import Baseline, FileChange, JournalRecord, RecallEvent
 from holdfast.model.secrets import Redaction
 from holdfast.model.versions import ReadTogether
@@ -300,7 +300,7 @@ class Ports:
     asked_at: datetime | None = None
     events: EventBus = field(default_factory=EventBus)
     max_now_tokens: int = 1000
-    recency_days: float = DAYS  # of memory_recall, see `holdfast.model.omi`
+    recency_days: float = DAYS  # of memory_recall, see `holdfast.model.lifecycle`
     check_on_start: bool = False
     review: bool = False  # verdicts that take notes away wait for a person
     first_seen: dict[str, Baseline] = field(

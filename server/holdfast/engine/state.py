@@ -31,8 +31,8 @@ from holdfast.errors import EncoderError, HoldfastError, QuotaExceededError, Sto
 from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.index.rows import PendingVector
+from holdfast.model.lifecycle import Event
 from holdfast.model.note import SELF_ID, instant
-from holdfast.model.omi import Event
 from holdfast.model.records import JournalRecord
 from holdfast.store.stored import Change, PageChange
 

@@ -52,8 +52,8 @@ from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
 from holdfast.model.identifiers import shows_another_language, units_of, without_names
+from holdfast.model.lifecycle import MemoryRecalledEvent
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id, tag_key
-from holdfast.model.omi import MemoryRecalledEvent
 from holdfast.model.passages import Budget, budget_of, most_of_each, passage
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights

@@ -36,6 +36,7 @@ from holdfast.index.rows import IndexedNote, content_key, digest, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model import versions
 from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.lifecycle import MemoryStoredEvent
 from holdfast.model.note import (
     EDGE_TYPES,
     GLOBAL_SPACE,
@@ -50,7 +51,6 @@ from holdfast.model.note import (
     successor_of,
     title_of,
 )
-from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition
 from holdfast.model.records import JournalRecord
 from holdfast.model.tokens import LONGEST_NOTICE, beginning, most_tokens

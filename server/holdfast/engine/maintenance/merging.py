@@ -24,7 +24,7 @@ from holdfast.engine.maintenance.verdicts import (
 )
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
-from holdfast.model.lifecycle import read_evidence, updated
+from holdfast.model.lifecycle import MemoryStoredEvent, read_evidence, updated
 from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
 from holdfast.model.note import (
     GLOBAL_SPACE,
@@ -39,7 +39,6 @@ from holdfast.model.note import (
     tags_once,
     title_of,
 )
-from holdfast.model.omi import MemoryStoredEvent
 from holdfast.model.opposition import compared
 from holdfast.model.parts import only_said_by
 from holdfast.model.records import judgement

@@ -23,10 +23,17 @@ from holdfast.errors import (
     StorageError,
 )
 from holdfast.index.rows import IndexedNote
-from holdfast.model.lifecycle import Evidence, is_held, read_evidence, standing, updated
+from holdfast.model.lifecycle import (
+    BeliefUpdatedEvent,
+    ContradictionDetectedEvent,
+    Evidence,
+    is_held,
+    read_evidence,
+    standing,
+    updated,
+)
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Link, Note
-from holdfast.model.omi import BeliefUpdatedEvent, ContradictionDetectedEvent
 from holdfast.model.opposition import CLOSE_Z, Contradiction, opposition
 from holdfast.model.ranking import Filter, Ranked
 from holdfast.model.records import CONTRADICTION, JournalRecord, Opposed

@@ -14,7 +14,7 @@ from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError, StorageError
 from holdfast.index.queries import Hub
 from holdfast.index.view import IndexView
-from holdfast.model.omi import CORE_LINKS, CORE_USES, MOST_ORPHANS, edited_confidence, evidence_problem, is_sudden
+from holdfast.model.lifecycle import CORE_LINKS, CORE_USES, MOST_ORPHANS, edited_confidence, evidence_problem, is_sudden
 from holdfast.model.records import (
     ACCEPT_INTEGRITY,
     DAILY,

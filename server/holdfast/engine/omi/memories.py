@@ -26,9 +26,16 @@ from holdfast.index.journal import LinesWanted
 from holdfast.index.projection import HistoryRow
 from holdfast.index.rows import IndexedNote, LinkRow
 from holdfast.index.view import IndexView
-from holdfast.model.lifecycle import FIRST_CONFIDENCE, is_held
+from holdfast.model.lifecycle import (
+    FIRST_CONFIDENCE,
+    BeliefUpdatedEvent,
+    Event,
+    MemoryRecalledEvent,
+    MemoryStoredEvent,
+    final_score,
+    is_held,
+)
 from holdfast.model.note import MEMORY_TYPES, SELF_ID, Note, memory_type, note_types
-from holdfast.model.omi import BeliefUpdatedEvent, Event, MemoryRecalledEvent, MemoryStoredEvent, final_score
 from holdfast.model.opposition import Contradiction
 from holdfast.model.passages import NOTHING, Budget, Passage, budget_of, most_of_each, passage
 from holdfast.model.ranking import Filter, Ranked
