@@ -16,7 +16,7 @@ from typing import Final
 from holdfast.encode.wordpiece import is_common
 from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
-from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language
+from holdfast.model.identifiers import GERMAN, TIMES, shows_another_language, units_of
 from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted
@@ -36,7 +36,7 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"|altr[io])\b"
 )
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
-_WORDS = regex(r"[^\W\d_]+")
+_WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
 
 
 def worth_reading(ranked: Sequence[Ranked], asked: Sought | None) -> Iterator[str]:
@@ -63,6 +63,25 @@ def before_that(question: Question, time: TimeReading | None) -> Question:
     left, terms = question.text.replace(time.event, ""), frozenset(query_terms(time.event))
     seldom, extraordinary = question.seldom - terms, question.extraordinary - terms
     return replace(question, text=left, seldom=seldom, extraordinary=extraordinary)
+
+
+def placed_in(question: Question, found: Found) -> Question:
+    """The question as asked from a space that it names: the name tells nothing of a note that is of it.
+
+    It stays in the text where that asks for one other thing only, as in "people of tollgate", or is one with its name.
+    """
+    if not found.places:
+        return question
+    names = frozenset[str]().union(*found.places.values())
+    rest = _HYPHENED.sub(lambda word: "" if {*query_terms(word.group())} <= names else word.group(), question.text)
+    is_whole = found.rare.keys() <= {unit.label for unit in units_of(rest)}
+    return replace(
+        question,
+        text=rest if is_whole and len(query_terms(rest)) > 1 else question.text,
+        space=question.space if question.space in found.places else next(iter(found.places)),
+        extraordinary=question.extraordinary - names,
+        seldom=question.seldom - names,
+    )
 
 
 def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -> list[Ranked]:

@@ -343,7 +343,11 @@ def _list_in(
         timed = replace(timed, dated="happened")
     by_days = timed.dated != "noted" and (coming or not intent.types)
     times = [when] if when else [_ahead(today)] if intent.due else []
-    said, capped = _said(view, wanted, times, coming=intent.due) if by_days else ({}, False)
+    said, capped = (
+        _said(view, wanted, times, coming=intent.due, rounds=intent.agenda or not intent.due)
+        if by_days
+        else ({}, False)
+    )
     if intent.form and not intent.due:
         said = {end: note.happened for end, note in of_form(view, replace(timed, types=()), intent.form).items()}
     if not intent.due and not intent.planned:
@@ -368,16 +372,21 @@ def _ahead(today: str) -> TimeWindow:
     return TimeWindow(None, None, "", days=Span(first, first + timedelta(days=_AHEAD)))
 
 
-def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, coming: bool) -> tuple[dict[str, str], bool]:
+def _said(
+    view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, coming: bool, rounds: bool
+) -> tuple[dict[str, str], bool]:
     """Notes whose text names a day of these times, whenever they were told, each with the first day that it names.
 
-    With `coming` none whose days are over; where only what has happened is asked for, none whose days are to come.
-    With it whether so many have its words that not all were looked at.
+    With `rounds` what comes round on days of the week too. With `coming` none whose days are over; where only what has
+    happened is asked for, none whose days are to come. Told as well is whether so many have its words that not all
+    were looked at.
     """
     firsts: dict[str, str] = {}
     capped = False
     for when in times:
-        days = days_asked(when.days, when.words, openly=True)
+        begins_now = coming and when.days.first is None  # "by the end of the month"
+        span = Span(date.fromisoformat(wanted.now[:10]), when.days.last) if begins_now else when.days
+        days = days_asked(span, when.words, openly=True)
         if days is None:
             continue
         found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
@@ -388,7 +397,8 @@ def _said(view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, comin
             for end, each in said.items()
             if each is not None
             and each.says == "then"
-            and not (coming and str(each.days.last or "~") < wanted.now[:10])
+            and (rounds or not each.comes_round)
+            and not ((coming or each.comes_round) and str(each.days.last or "~") < wanted.now[:10])
             and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
         }
         capped |= len(found) >= MOST_SAYING

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Final
 
-from holdfast.engine.agent.doubting import told_by_then_first, with_meaning
+from holdfast.engine.agent.doubting import placed_in, told_by_then_first, with_meaning
 from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
@@ -23,7 +23,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.spelling import corrected
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, sought
-from holdfast.model.identifiers import is_formed, seldom_of, units_of
+from holdfast.model.identifiers import is_formed, seldom_of
 from holdfast.model.intent import (
     AGENDA_LIST,
     BREAKDOWNS,
@@ -41,7 +41,7 @@ from holdfast.model.intent import (
 from holdfast.model.note import Note, instant, moment, tag_key
 from holdfast.model.parts import Lack, lack_of
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
-from holdfast.model.ranking import WEIGHTS, Filter, Found, QueryVector, Question, Ranked, Weights, rank
+from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import windows
 from holdfast.model.when.questions import (
@@ -63,6 +63,9 @@ _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
 _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
+_TO_BE_DONE = regex(
+    r"\b(?:must|ha(?:ve|s) to|needs? to|should|muss|müssen|sollte|il faut|dois|devons|tengo que|tenemos que|hay que)\b"
+)
 _ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
@@ -84,6 +87,7 @@ _OF_WHAT_WAS = regex(
 _NTH_ASKED = regex(say.NTH_ASKED)
 _NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
+_ARTICLE = regex(r"\A(?:the|dem|der|den|des|la|le|les|el|los|las|(?:our|unsere|notre|nuestr)\w*)\s+", re.IGNORECASE)
 _IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
 _BEHIND = frozenset({"decision", "observation", "experience", "fact", "preference"})  # types of what is over when noted
 PLAIN_TYPES = frozenset({"fact", "observation", "experience", "event", "goal", "project"})  # of any form beside
@@ -148,25 +152,6 @@ def ranked_phrasing(
     )  # feedback is on what was asked, and is in the question's own score
     asked = placed_in(replace(asked, affinity={}), found)
     return with_meaning(found, rank(found, asked, weights))
-
-
-def placed_in(question: Question, found: Found) -> Question:
-    """The question as asked from a space that it names: the name tells nothing of a note that is of it.
-
-    It stays in the text where that asks for one other thing only, as in "people of tollgate", or is one with its name.
-    """
-    if not found.places:
-        return question
-    names = frozenset[str]().union(*found.places.values())
-    rest = _WORD.sub(lambda word: "" if {*query_terms(word.group())} <= names else word.group(), question.text)
-    is_whole = found.rare.keys() <= {unit.label for unit in units_of(rest)}
-    return replace(
-        question,
-        text=rest if is_whole and len(query_terms(rest)) > 1 else question.text,
-        space=question.space if question.space in found.places else next(iter(found.places)),
-        extraordinary=question.extraordinary - names,
-        seldom=question.seldom - names,
-    )
 
 
 _WORD = regex(r"[\w-]+")
@@ -258,6 +243,8 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     intent, lapsed, text = _since_then(text, time) or intent_of(text), None, asked_about(text)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
     is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
+    if time and intent and _is_to_be_done_until(time, query, intent, instant(now)):
+        intent = replace(WHAT_COMES)  # equals it, and is not it
     if time and intent and intent.form == "todo" and not is_recency(time.words):  # what is from then may be to do
         intent = replace(intent, form="") if intent.timely else None
     if time and nothing:
@@ -334,6 +321,13 @@ def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
 def _says_nth(text: str, nth: int) -> bool:
     """Whether a text has a word for the first, the second."""
     return not _NTH[nth].isdisjoint(_WORD.findall(say.lowered(text)))
+
+
+def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str) -> bool:
+    """As in "what must be done by the end of the month?", which asks for what is due until then."""
+    before = max(time.before or "", (time.coming or ("", ""))[1] or "")
+    is_open = before >= now and (time.after is None or time.after >= now)
+    return is_open and intent.kind == "list" and not intent.types and _TO_BE_DONE.search(say.lowered(query)) is not None
 
 
 def _since_then(text: str, time: TimeReading | None) -> Intent | None:
@@ -515,7 +509,8 @@ def _around_event(view: IndexView, asking: Asking, time: TimeReading) -> TimeWin
     Where a list of all since then is asked for, the latest that tells of it does, even if only by when it was told.
     """
     wanted = Filter(asking.wanted.now, spaces=asking.wanted.spaces, include_outdated=True)
-    found = view.search(time.event or "", None, wanted, EVENT_POOL, EVENT_TERMS).candidates
+    event = _ARTICLE.sub("", time.event or "")
+    found = view.search(event, None, wanted, EVENT_POOL, EVENT_TERMS).candidates
     likely = {item.id: item.coverage for item in found if item.coverage >= EVENT_COVERAGE}
     notes = {end: item.note for end, item in view.notes(likely).items()}
     dated = {end: note.happened for end, note in notes.items() if note.tells_when}
@@ -524,7 +519,7 @@ def _around_event(view: IndexView, asking: Asking, time: TimeReading) -> TimeWin
         return _window(dated[best], best, time)
     if not asking.lists_since:
         return None
-    if not notes and not BREAKDOWNS.isdisjoint(query_terms(time.event or "")):
+    if not notes and not BREAKDOWNS.isdisjoint(query_terms(event)):
         notes = of_form(view, wanted, INCIDENT)
     whens = {end: _day_of(note) for end, note in notes.items() if not _IS_DONE_TO.search(note.content) or end in dated}
     past = {end: when for end, when in whens.items() if when <= wanted.now}

@@ -18,6 +18,7 @@ from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span, is_over, related
+from holdfast.model.when.turns import days_of_turns, settled, turns_in
 from holdfast.model.words import own_lines, regex
 
 _LETTERS = r"[^\W\d_]"
@@ -497,10 +498,11 @@ def is_of_the_same_months(asked: DaysAsked, words: str, day: date) -> bool:
 
 
 class Said(NamedTuple):
-    """What a text says of the days that are asked about, and the days that it names for it."""
+    """What a text says of the days that are asked about, the days that it names for it, and whether they come round."""
 
     says: Says
     days: Span
+    comes_round: bool = False
 
 
 def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
@@ -508,17 +510,22 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
 
     "then": it names days among them. "around": a longer time that they are in, or one that reaches over them, as "until
     20 December" does. "elsewhen": other times alone. None where it names no time. A day without its year is of any
-    year from then on, unless it tells of one that was lately.
+    year from then on, unless it tells of one that was lately. What comes round ("on Saturdays, from May to July") is
+    of each such day of its time.
     """
-    found: dict[Says, PeriodPhrase] = {}
+    found: dict[Says, Said] = {}
     for part in say.parts_that_name_days(text):
-        for named in windows(masked(part), told):
+        phrases = settled(say.lowered(part), windows(masked(part), told))
+        turns = turns_in(say.lowered(part))
+        for named in phrases:
             near = say.lowered(say.around(part, named.start, named.end))
             over = is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
-            for each in () if named.kind in _NO_DAYS else _each_time(named, told, asked, over=over):
-                found.setdefault(_grade(each, asked), each)
-    best = next((says for says in _SAYS if says in found), None)
-    return Said(best, found[best].whole) if best else None
+            is_its_time = bool(turns) and named.whole.first != named.whole.last
+            for each in () if named.kind in _NO_DAYS or is_its_time else _each_time(named, told, asked, over=over):
+                found.setdefault(_grade(each, asked), Said(_grade(each, asked), each.whole))
+        for day in days_of_turns(turns, phrases, max(told, asked.first), asked.last) if turns else ():
+            found.setdefault("then", Said("then", Span(day, day), comes_round=True))
+    return next((found[says] for says in _SAYS if says in found), None)
 
 
 def tells_when(note: Note, asked: DaysAsked) -> Said | None:
@@ -547,7 +554,12 @@ def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
     among = asked.first <= first and last <= asked.last
     touches = first <= asked.last and asked.first <= last
     yearly = named.kind == "day" and (first.month, first.day) == (asked.first.month, asked.first.day)
-    if (touches and named.kind in ("day", "weekday", "yesterday")) or (among and named.relation == "during"):
+    is_deadline = named.kind == "part" and named.relation in ("before", "until") and asked.first <= last <= asked.last
+    if (
+        (touches and named.kind in ("day", "weekday", "yesterday"))
+        or (among and named.relation == "during")
+        or is_deadline
+    ):
         return "then"
     begin, end = named.span.first or date.min, named.span.last or date.max
     return "around" if touches or yearly or (begin <= asked.last and asked.first <= end) else "elsewhen"

@@ -536,7 +536,7 @@ def offset_of(match: re.Match[str]) -> int | None:
 _LONGEST_TEXT, _LONG_PART, _AROUND = 1200, 200, 60
 _MAY_NAME_DAYS = regex(  # what stands in every text that names any, to look no further into most others
     rf"\d[-/.]\s?\d|\d(?:st|nd|rd|th)\b|\b(?:am|le|el|día) \d|{TOMORROW}|(?:woche|hälfte)\b|"
-    rf"\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS, *HOLIDAYS])})\b"
+    rf"\b(?:{any_of([*MONTHS, *SHORT_MONTHS, *SEASONS, *WEEKDAYS, *UNITS, *DAYS, *HOLIDAYS])})s?\b"
 )
 _SENTENCE_END = regex(r"(?:(?<!\d)[.!?]\s+|\n\s*)(?=[^\W\d_]|[-*#])")  # not that of "12." nor "Dec. 2026"
 _TO_BLANK = regex(r"\S*")
