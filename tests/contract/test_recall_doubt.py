@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.engine.agent.doubting import all_doubted
-from holdfast.engine.agent.question import with_meaning
+from holdfast.engine.agent.doubting import all_doubted, with_meaning
 from holdfast.model.doubts import Doubt, Sought, against, sought
 from holdfast.model.identifiers import has_ended, identifiers_of, shows_another_language
 from holdfast.model.note import Note, title_of
@@ -26,7 +26,7 @@ from holdfast.model.ranking import (
     rank,
 )
 from holdfast.model.words import query_terms
-from served import Agent
+from served import ERAS, Agent, serving
 
 LIKELY = st.floats(0.0, 1.0)
 
@@ -804,3 +804,31 @@ async def test_what_is_of_no_project_is_not_of_a_thing_that_is_called_global(age
     ]
     answer = await agent.recall("what rent does Global Foods pay?")
     assert rent not in {hit["id"] for hit in answer["results"] if not hit["weak"]}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("told", "query", "why"),
+    [
+        (
+            "The annual general meeting has been moved from 8 to 22 October. Beatriz sends the notice.",
+            "why was the annual general meeting moved?",
+            "no reason",
+        ),
+        (
+            "The anaesthesia consent form was changed on 30 June. The owner signs on the second page.",
+            "why was the anaesthesia consent form changed?",
+            "no reason",
+        ),
+    ],
+)
+async def test_what_something_stated_speaks_against_is_not_strong_however_near_it_is(
+    tmp_path: Path, told: str, query: str, why: str
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin") as agent:
+        for text in ("Lunch is at noon.", "The logo is green.", "Jan reviews the payments code.", told):
+            await agent.remember(text)
+        answer = await agent.call("recall", query=query)
+    assert answer["results"][0]["content"] == told
+    assert answer["results"][0]["weak"]
+    assert why in answer["results"][0]["why"]

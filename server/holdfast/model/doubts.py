@@ -1,9 +1,9 @@
 """What speaks against a note that is like a question: a value that it lacks, or another value than the one asked about.
 
 "How often are webhooks retried?" asks for a frequency, and a note that names none hardly answers. "What did the server
-cost in September?" is not answered by October's bill. Both are signals and no rules: each multiplies the odds that a
-note is relevant by a factor that was fitted on half A of the bench's questions (docs/measured.md says how), so a note
-that is very near stays strong, and a doubtful one says why.
+cost in September?" is not answered by October's bill. Both are signals: each multiplies the odds that a note is
+relevant by a factor that was fitted on half A of the bench's questions (docs/measured.md says how), and leaves none
+strong but by what stands beside it (`ranking.levelled`); a doubtful one says why.
 
 "What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
 which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.
