@@ -25,6 +25,7 @@ TOLD = {
     "salt": (8, "Call with Nordlicht on 28 May: they want the subtitles for Salt by the end of June."),
     "market": (7, "Le marché bio a lieu tous les samedis matin."),
     "never": (7, "No deliveries on Saturdays."),
+    "closed": (7, "Der Laden hat dienstags geschlossen."),
     "treasurer": (4, "Anna is the new treasurer."),
 }
 
@@ -51,7 +52,9 @@ async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
         ("anything on 16 June?", {"choir"}),
         ("was steht am Dienstag an?", {"choir"}),
         ("what's on Saturday?", {"course", "market"}),
-        ("what is on 18 July?", {"market"}),
+        ("what is on 4 July?", {"course", "market"}),
+        ("what is on 19 December?", set()),
+        ("what is on this week?", {"dinner", "plumber"}),
         ("what is on 17 June?", {"physio"}),
         ("what is on on Sunday?", set()),
     ],

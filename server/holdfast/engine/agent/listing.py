@@ -38,6 +38,7 @@ PERSONS, PERSON_TERMS = 10, 8
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
 _AHEAD, _WEEK = 99, 7  # days, see `_ahead`
+_FEW, _SOON = 3, 31  # days, see `_is_near`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLURALS = {"person": "people"}
 _KINDS = {TASK: "to-do", LATE: "overdue to-do", QUESTION: "open question", INCIDENT: "incident"}  # notes of a form
@@ -377,8 +378,8 @@ def _said(
 ) -> tuple[dict[str, str], bool]:
     """Notes whose text names a day of these times, whenever they were told, each with the first day that it names.
 
-    With `rounds` what comes round on days of the week too. With `coming` none whose days are over; where only what has
-    happened is asked for, none whose days are to come. Told as well is whether so many have its words that not all
+    With `rounds` what comes round on one of a few days, too. With `coming` none whose days are over; where only what
+    has happened is asked for, none whose days are to come. Told as well is whether so many have its words that not all
     were looked at.
     """
     firsts: dict[str, str] = {}
@@ -397,12 +398,18 @@ def _said(
             for end, each in said.items()
             if each is not None
             and each.says == "then"
-            and (rounds or not each.comes_round)
+            and (each.comes_round <= (rounds and _is_near(days, wanted.now)))
             and not ((coming or each.comes_round) and str(each.days.last or "~") < wanted.now[:10])
             and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
         }
         capped |= len(found) >= MOST_SAYING
     return firsts, capped
+
+
+def _is_near(days: DaysAsked, now: str) -> bool:
+    """Whether they are a day or two of the next weeks, for which it helps to know what comes round."""
+    ahead = (days.first - date.fromisoformat(now[:10])).days
+    return (days.last - days.first).days < _FEW and ahead <= _SOON
 
 
 def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankCandidate]:

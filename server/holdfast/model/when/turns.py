@@ -22,7 +22,9 @@ _MOVED = regex(
     r"\b(?:moved|postponed|rescheduled|shifted|pushed|brought forward|verschoben|verlegt|reportée?s?|déplacée?s?"
     r"|(?:aplaz|retras|cambi)ad[oa]s?|movid[oa]s?)\b[^.;!?\n]{0,40}\Z"
 )
-_NOT_THEN = regex(r"\b(?:no|never|not|except|keine?|nie|nicht|ausser|pas|jamais|sauf|nunca|salvo)\b")
+_NOT_THEN = regex(
+    r"\b(?:no|never|not|except|closed|geschlossen|ferm[ée]e?s?|cerrad[oa]s?|keine?|nie|nicht|ausser|pas|jamais|sauf|nunca|salvo)\b"
+)
 
 
 class Turn(NamedTuple):
