@@ -48,6 +48,7 @@ _FRONTMATTER = "tests/unit/test_frontmatter.py::"
 _IN_PLACE = "tests/crash/test_saves_in_place.py::"
 _AFTERWARDS = f"{_IN_PLACE}test_what_an_editor_saves_after_the_change_stands_or_is_filed_and_reported"
 _EDITS = "tests/contract/test_hand_edits.py::"
+_DOUBT = "tests/contract/test_recall_doubt.py::"
 _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
@@ -463,7 +464,10 @@ MUTATIONS = (
              (("tests/contract/test_recall_identifiers.py::"
                "test_an_identifier_is_found_in_any_spelling[PROJ-3227-asked0]"),)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
-             "WEAK = 0.7  #", "WEAK = 0.01  #", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
+             "WEAK, _DOUBTED = 0.7,", "WEAK, _DOUBTED = 0.01,", (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
+    Mutation("strong-in-spite", 6, "what something stated speaks against is strong", "model/ranking.py",
+             "min(_DOUBTED, _with_odds(", "min(1.0, _with_odds(",
+             (f"{_DOUBT}test_what_something_stated_speaks_against_is_not_strong_however_near_it_is",)),
     Mutation("no-sentence", 6, "nothing found is not said", "tools/fitting.py",
              "Nothing relevant is stored. Asked", "Asked",
              (f"{_RECALL}test_nothing_relevant_is_said_in_a_sentence_and_returns_nothing",)),
