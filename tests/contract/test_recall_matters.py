@@ -844,6 +844,20 @@ async def test_of_three_that_are_written_alike_the_last_is_current(
     assert [re.findall(r"mem_\w+", " ".join(each)) for each in behind(answer)] == [[second, first]]
 
 
+async def test_of_two_that_were_told_in_one_go_neither_goes_behind_because_both_are_like_a_third(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        for text in (*FILLING, "CI runs on Travis."):
+            await agent.remember(text)
+        agent.clock.forward(days=9)
+        told_now = {
+            str((await agent.remember(f"CI runs on {where}."))["id"]) for where in ("CircleCI", "GitHub Actions")
+        }
+        answer = await agent.call("recall", query="what does CI run on?")
+    assert told_now <= set(answer.found)
+
+
 async def test_no_note_is_told_to_be_newer_than_itself_or_than_what_came_later(tmp_path: Path) -> None:
     async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
         await told(agent, *(("2026-02-01", text) for text in FILLING))

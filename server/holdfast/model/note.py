@@ -472,8 +472,8 @@ _YEAR, _REST, _LONGEST_ONCE = r"(?:19|20)\d\d", r"[^.;!?\n]*", 400  # characters
 _ONCE = regex(
     rf"(?:(?!.{{0,80}}(?:\b(?:am|is|are|get|got|be|was|were)|'m|'re) used to){_REST}"
     r"\bused to (?!(?:it|the|this|that)\b)\w+"
-    rf"|(?:(?:before|until|till|up to|back in|in) (?:{_YEAR}|last (?:year|month|spring|summer|autumn|fall|winter)|then)"
-    rf"|formerly|previously|originally|in the past|once|at first)\b{_REST}"
+    rf"|(?:(?:before|until|till|up to|back in) (?:{_YEAR}|last (?:year|month|spring|summer|autumn|fall|winter)|then)"
+    rf"|formerly|previously|originally|in the past)\b{_REST}"
     r"\b(?:was|were|had|did|cost|paid|lived|worked|met|ran|went)\b"
     rf"|(?:fruher|damals|ursprunglich|(?:vor|bis) {_YEAR}|bis letztes jahr)\b{_REST}"
     r"\b(?:war|waren|hatten?|kostete|betrug|lag|lief|wohnten?|galt)\b"

@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.model.claims import Claim, Term, claim, say_the_same
 from holdfast.model.note import Note, in_time, may_be_versions
@@ -34,6 +34,7 @@ from holdfast.model.values import spelled_as
 from holdfast.model.versions import FOLDED, LED, judged, likelihood
 from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex
 
+Pair: TypeAlias = tuple[str, str]  # ids of an older note and a newer one
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
 LEAST_SHARED, SHARED_WHERE_CLOSE = 0.5, 2
 CLOSE_Z = 3.4  # deviations above the background: as near as notes that are linked on their own
@@ -333,14 +334,14 @@ def _said_first(text: str) -> list[str]:
 
 
 def of_one_frame(
-    likely: Mapping[tuple[str, str], float], texts: Mapping[str, str], sure: float
-) -> dict[tuple[str, str], float]:
-    """Pairs as likely as a sure one of either, as all three begin alike: "CI runs on Travis", "CI runs on GitHub"."""
-    alike = [pair for pair in likely if differ_in_one_place(*(texts[end] for end in pair))]
-    frames = {pair: _same_words(*(_said_first(texts[end][:LONGEST]) for end in pair)) for pair in alike}
-    known = [pair for pair in alike if likely[pair] >= sure]
-    found: dict[tuple[str, str], float] = {}
-    for pair in alike if known else ():
+    likely: Mapping[Pair, float], texts: Mapping[str, str], sure: float, unclear: Collection[Pair]
+) -> dict[Pair, float]:
+    """Pairs as likely as a sure one of either, if all begin alike: "CI runs on …", none `unclear` (newer first)."""
+    told = {pair: [texts[end] for end in pair] for pair in likely if pair[::-1] not in unclear}
+    frames = {pair: _same_words(*map(_said_first, both)) for pair, both in told.items() if differ_in_one_place(*both)}
+    known = [pair for pair in frames if likely[pair] >= sure]
+    found: dict[Pair, float] = {}
+    for pair in frames if known else ():
         of_it = [likely[each] for each in known if set(each) & set(pair) and frames[each] <= frames[pair]]
         found |= {pair: max(of_it)} if of_it and likely[pair] < sure else {}
     return found

@@ -177,7 +177,7 @@ def compared(
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late = overtaken(consolidated(links), told, said)
-    likely |= of_one_frame(found, texts, SURELY_READ) | dict.fromkeys((*late, *in_part), PERHAPS)  # these never folded
+    likely |= of_one_frame(found, texts, SURELY_READ, unclear) | dict.fromkeys((*late, *in_part), PERHAPS)  # no fold
     odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
     by_texts = {*found, *odds}.difference(in_part)
     return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
