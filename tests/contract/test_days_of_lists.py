@@ -83,6 +83,22 @@ async def test_what_is_to_be_done_until_then_is_what_is_due_until_then(
     assert "soonest first" in answer.text.splitlines()[0]
 
 
+async def test_a_weekday_in_another_sentence_is_of_no_week_that_is_spoken_of_before(agent: Agent) -> None:
+    await agent.remember("Next week the plumber is away. On Thursday the roofer comes.")
+    roofer = "the roofer comes"
+    tomorrow, later = [await agent.call("recall", query=f"what is on {day}?") for day in ("tomorrow", "18 June")]
+    assert any(roofer in hit["content"] for hit in tomorrow["results"])
+    assert not any(roofer in hit["content"] for hit in later["results"] if hit["why"] == "listed")
+
+
+async def test_a_time_of_several_days_to_which_something_was_moved_is_all_of_them(agent: Agent) -> None:
+    moved = str((await agent.remember("The regatta was moved to the week of 22 June."))["id"])
+    listed = await agent.call("recall", query="what is on from 22 to 28 June?")
+    assert moved in listed.found
+    sunday = await agent.call("recall", query="what is on 28 June?")
+    assert not any(hit["id"] == moved and hit["why"] == "listed" for hit in sunday["results"])
+
+
 async def test_what_comes_round_did_not_happen_for_that(agent: Agent) -> None:
     answer = await agent.call("recall", query="what happened last Saturday?")
     assert not {hit["content"] for hit in answer["results"]} & {TOLD["course"][1], TOLD["market"][1]}

@@ -71,6 +71,13 @@ async def test_what_was_moved_by_somebody_is_no_move_of_who_asks(agent: Agent) -
     assert DOMAIN in (await listed(agent, "what happened since I moved?"))[0]
 
 
+async def test_what_is_done_after_something_each_time_is_searched_for(agent: Agent) -> None:
+    procedure = str((await agent.remember("After the release we bump the version of the shop."))["id"])
+    answer = await agent.call("recall", query="what do we do after the release?")
+    assert answer.found[0] == procedure
+    assert answer["results"][0]["why"] != "listed"
+
+
 async def test_since_something_that_no_note_tells_of_is_searched_for(agent: Agent) -> None:
     answer = await agent.call("recall", query="what changed since the audit?")
     assert all(hit["weak"] for hit in answer["results"])

@@ -335,7 +335,8 @@ def _since_then(text: str, time: TimeReading | None) -> Intent | None:
     if time is None or not time.event or time.relation not in ("since", "after"):
         return None
     intent = intent_of(text.replace(time.event, " ", 1))
-    return intent if intent and intent.kind == "list" and not intent.due else None
+    is_list = intent is not None and intent.kind == "list" and not intent.due
+    return intent if is_list and intent and (intent.over or intent.types or time.relation == "since") else None
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:

@@ -22,6 +22,7 @@ _MOVED = regex(
     r"\b(?:moved|postponed|rescheduled|shifted|pushed|brought forward|verschoben|verlegt|reportée?s?|déplacée?s?"
     r"|(?:aplaz|retras|cambi)ad[oa]s?|movid[oa]s?)\b[^.;!?\n]{0,40}\Z"
 )
+_ENDS = regex(r"[.;!?\n]")
 _NOT_THEN = regex(
     r"\b(?:no|never|not|except|closed|geschlossen|ferm[ée]e?s?|cerrad[oa]s?|keine?|nie|nicht|ausser|pas|jamais|sauf|nunca|salvo)\b"
 )
@@ -72,18 +73,25 @@ def settled(plain: str, phrases: Sequence[PeriodPhrase]) -> list[PeriodPhrase]:
 
     As in "next week the plumber comes, on Thursday", "the dentist was moved from 10 to 17 June"; `plain` is the text.
     """
-    found, week = list[PeriodPhrase](), None
+    found: list[PeriodPhrase] = []
+    week: PeriodPhrase | None = None
     for named in phrases:
-        week = named.whole.first if named.kind == "week" else week
-        if week is not None and named.kind == "weekday" and named.whole.first is not None:
-            day = Span(*[shift(week, named.whole.first.weekday())] * 2)
+        week = named if named.kind == "week" else week
+        is_days = named.kind in ("day", "weekday")
+        if week and named.kind == "weekday" and not _ENDS.search(plain, week.end, named.start):
+            day = _day_in(week, named)
             found.append(replace(named, span=day, whole=day, kind="day", again=None))
-        elif named.whole.first != named.whole.last and _MOVED.search(plain, 0, named.start):
+        elif is_days and named.whole.first != named.whole.last and _MOVED.search(plain, 0, named.start):
             day = _end_of(named.whole)
             found.append(replace(named, span=day, whole=day, again=composed(named.again, _end_of)))
         else:
             found.append(named)
     return found
+
+
+def _day_in(week: PeriodPhrase, named: PeriodPhrase) -> Span:
+    first, day = week.whole.first, named.whole.first
+    return Span(*[shift(first, day.weekday())] * 2) if first and day else named.whole
 
 
 def _end_of(span: Span) -> Span:
