@@ -92,6 +92,14 @@ async def test_what_is_overdue_is_what_was_to_be_done_by_a_day_that_is_over(agen
     assert heading.startswith("2 overdue to-dos")
 
 
+async def test_what_is_told_when_its_day_is_over_is_overdue_at_once(agent: Agent) -> None:
+    await agent.remember("Todo: pay the invoice by 20 October 2026.")
+    await agent.remember("Todo: pay the insurance by 5 November.")
+    answer = await agent.call("recall", query="what is overdue?")
+    assert answer["total"] == 3
+    assert answer["results"][0]["content"] == "Todo: pay the invoice by 20 October 2026."
+
+
 async def test_what_is_done_is_not_overdue(agent: Agent) -> None:
     await agent.remember("Todo: pay the fine by 20 October 2026. Done.")
     assert (await listed(agent, "what's overdue?"))[0] == {TAX, PRINTER}

@@ -38,7 +38,7 @@ PERSONS, PERSON_TERMS = 10, 8
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
 _AHEAD, _WEEK = 99, 7  # days, see `_ahead`
-_FEW, _SOON = 3, 31  # days, see `_is_near`
+_FEW, _SOON = 3, 31  # days, see `_is_near` and `_is_late`
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLURALS = {"person": "people"}
 _KINDS = {TASK: "to-do", LATE: "overdue to-do", QUESTION: "open question", INCIDENT: "incident"}  # notes of a form
@@ -449,13 +449,13 @@ def _to_do(view: IndexView, wanted: Filter, offset: int, form: Literal["todo", "
 
 
 def _is_late(note: Note, today: date) -> bool:
-    """Whether all days that it names since it was told are over."""
+    """Whether all days that it names are over; one that was over when it was told is so too."""
     if note.event_time is not None:
         return note.event_time[:10] < str(today)
-    told = moment(note.created).date()
-    past = tells_when(note, DaysAsked(told, today - timedelta(days=1), openly=True)) if told < today else None
+    begin = moment(note.created).date() - timedelta(days=_SOON)
+    past = tells_when(note, DaysAsked(begin, today - timedelta(days=1), openly=True))
     ahead = tells_when(note, DaysAsked(today, today + timedelta(days=_AHEAD), openly=True))
-    is_named = past is not None and past.says != "elsewhen" and told <= (past.days.last or date.max) < today
+    is_named = past is not None and past.says != "elsewhen" and begin <= (past.days.last or date.max) < today
     return is_named and (ahead is None or ahead.says != "then")
 
 
