@@ -63,9 +63,7 @@ _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
 _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
-_TO_BE_DONE = regex(
-    r"\b(?:must|ha(?:ve|s) to|needs? to|should|muss|müssen|sollte|il faut|dois|devons|tengo que|tenemos que|hay que)\b"
-)
+_TO_BE_DONE = regex(rf"\b(?:{say.DUTIES})\b")
 _ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
