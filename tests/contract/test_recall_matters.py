@@ -844,6 +844,26 @@ async def test_of_three_that_are_written_alike_the_last_is_current(
     assert [re.findall(r"mem_\w+", " ".join(each)) for each in behind(answer)] == [[second, first]]
 
 
+@pytest.mark.parametrize(
+    ("begin", "ends", "query"),
+    [
+        ("Ben plays", ("chess", "tennis", "the cello"), "what does Ben play?"),
+        ("Tom is allergic to", ("nuts", "cats", "birch pollen"), "what is Tom allergic to?"),
+        ("The shop sells", ("apples", "pears", "dried plums"), "what does the shop sell?"),
+    ],
+)
+async def test_of_what_one_has_several_of_none_goes_behind_another(
+    tmp_path: Path, begin: str, ends: tuple[str, ...], query: str
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as agent:
+        await told(agent, *(("2026-02-01", text) for text in FILLING))
+        texts = (f"{begin} {end}." for end in ends)
+        ids = await told(agent, *zip((OLD, "2026-05-03", NEW), texts, strict=True))
+        answer = await agent.call("recall", query=query)
+    assert set(ids) <= set(answer.found)
+    assert not any(behind(answer))
+
+
 async def test_of_two_that_were_told_in_one_go_neither_goes_behind_because_both_are_like_a_third(
     tmp_path: Path,
 ) -> None:
