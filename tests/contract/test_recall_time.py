@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.engine.agent.listing import words_of_days
-from holdfast.model.when.questions import DaysAsked
+from holdfast.model.when.told import DaysAsked
 from served import ERAS, Agent, Answer, Clock, serving
 
 pytestmark = pytest.mark.anyio

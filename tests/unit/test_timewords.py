@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 from holdfast.model.note import Note, instant, moment, read_instant
 from holdfast.model.when.questions import (
-    DaysAsked,
     TimeReading,
     looking_ahead,
-    other_days,
     outer_window,
     read_time,
-    says_when,
     without_time,
 )
+from holdfast.model.when.told import DaysAsked, other_days, says_when
 
 ASKED = datetime(2026, 11, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -44,7 +44,7 @@ from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.numbers import MONTHS
 from holdfast.model.when import spans as say
-from holdfast.model.when.questions import DaysAsked, other_days
+from holdfast.model.when.told import DaysAsked, other_days
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds

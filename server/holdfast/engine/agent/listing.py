@@ -30,8 +30,8 @@ from holdfast.model.intent import (
 from holdfast.model.note import GLOBAL_SPACE, Note, moment, space_name
 from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
 from holdfast.model.when import spans as say
-from holdfast.model.when.questions import DaysAsked, days_asked, tells_when
 from holdfast.model.when.spans import Span, named
+from holdfast.model.when.told import DaysAsked, days_asked, tells_when
 from holdfast.model.words import counted, query_terms
 
 PERSONS, PERSON_TERMS = 10, 8

@@ -47,16 +47,14 @@ from holdfast.model.when.periods import windows
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
-    days_asked,
-    is_of_the_same_months,
     looking_ahead,
     masked,
     outer_window,
     read_time,
-    tells_when,
     without_time,
 )
 from holdfast.model.when.spans import Span, instants, shift
+from holdfast.model.when.told import days_asked, is_of_the_same_months, tells_when
 from holdfast.model.words import asks_openly, query_terms, regex
 
 _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))

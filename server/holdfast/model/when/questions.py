@@ -8,17 +8,15 @@ again ("every Monday") are no time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, Literal, NamedTuple, cast
+from typing import Literal, cast
 
-from holdfast.model.note import Note, instant, moment
+from holdfast.model.note import instant, moment
 from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span, is_over, related
-from holdfast.model.when.turns import days_of_turns, settled, turns_in
 from holdfast.model.words import own_lines, regex
 
 _LETTERS = r"[^\W\d_]"
@@ -283,7 +281,7 @@ _LATER = regex(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
 _LATER_BEHIND = regex(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
 _WAS = regex(rf"\b(?:{say.WAS})\b")
 _WAS_SO = regex(rf"\b(?:{say.BEFORE_NOW}|{say.PAST_ENDINGS})\b|\A\W*(?:w\w+|welche\w* \w+) \w{{2,}}te[nt]?\b")
-_DUTY, _LENGTH = regex(rf"\b(?:{say.DUTIES})\b"), regex(rf"\b(?:{say.LENGTHS})\b")
+_DUTY = regex(rf"\b(?:{say.DUTIES})\b")
 _BACK = regex(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
 _HELD = regex(
     r"\b(?:do|does|may|can|could) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)"
@@ -301,7 +299,9 @@ _SAID_OF = regex(
 _MODAL = regex(r"\b(?:may|can|could|should|shall|must|would)\b")
 _MOST_TIMES = 60  # that a day comes round again until it is one that comes: 29 February, and a question years later
 _ENDS_OF_TIME = (date.min, date.max)
-_WEEK, _DATED = 7, 3  # days; the rank of a period with its year
+DATED = 3  # the rank of a period with its year
+SOON = frozenset({"weekday", "the weekend", "date"})  # kinds that are of the nearest time
+_EVENT_WORDS = 6
 
 
 def _read_line(line: str, asked: datetime) -> TimeReading | None:
@@ -320,7 +320,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     if event and window and window.start < event.start and event.end <= window.end:  # "the weekend before Easter"
         event = None
     if event and window and event.start <= window.start <= event.end + 1:
-        if window.start == event.start and (window.end >= event.end or window.rank == _DATED or not event.named):
+        if window.start == event.start and (window.end >= event.end or window.rank == DATED or not event.named):
             event = None
         else:
             window = _around(event, window)
@@ -359,7 +359,7 @@ def _looks_ahead(line: str, start: int) -> bool:
 def _is_until_then(line: str, window: PeriodPhrase, asked: datetime) -> bool:
     """As in "what do I have to do before Monday?": no weekday is meant that is over."""
     is_over_by_now = window.whole.last is not None and window.whole.last < asked.date()
-    is_until = window.kind in _SOON and window.relation in ("before", "until") and is_over_by_now
+    is_until = window.kind in SOON and window.relation in ("before", "until") and is_over_by_now
     return is_until and _DUTY.search(line.lower()) is not None
 
 
@@ -383,7 +383,7 @@ def _next_one(window: PeriodPhrase, today: date) -> Span:
     whole, again = window.whole, window.again
     if again is None or whole.last is None or whole.last >= today:
         return whole
-    if window.relation == "since" or window.rank == _DATED:
+    if window.relation == "since" or window.rank == DATED:
         return whole
     found = (again(count) for count in range(_MOST_TIMES))
     return next((each for each in found if each and each.last and each.last >= today), whole)
@@ -451,144 +451,3 @@ def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
         return False
     over = last is None or last < today or window.kind in ("rolling", "ago")
     return (over and window.kind != "weekday") or window.relation == "since" or bool(_PAST_TENSE.search(text))
-
-
-# --- the days that a note names --------------------------------------------------------------------
-
-Says = Literal["then", "around", "elsewhen"]
-
-_SAYS: Final[tuple[Says, ...]] = ("then", "around", "elsewhen")
-_MOST_DAYS, _EVENT_WORDS = 100, 6
-_NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
-_SOON, _IN_A_WHILE = frozenset({"weekday", "the weekend", "date"}), frozenset({"in a while", "in a spell"})
-_RECENT = timedelta(days=31)
-_OF_WHICH_YEAR = regex(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class DaysAsked:
-    """The days that a question asks of, few enough to compare them with those that a note names.
-
-    With `openly` it asks for whatever is then; else it names a day, and what a note says of its month holds then too.
-    """
-
-    first: date
-    last: date
-    openly: bool
-
-    @property
-    def span(self) -> Span:
-        return Span(self.first, self.last)
-
-
-def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
-    """Those of a question whose words of time are `words`; None where it names no days, or too many."""
-    first, last = span.first, span.last
-    if first is None or last is None or (last - first).days > _MOST_DAYS:
-        return None
-    names_a_day = first == last and re.search(r"\d", words) is not None
-    return DaysAsked(first, last, openly) if openly or names_a_day else None
-
-
-def is_of_the_same_months(asked: DaysAsked, words: str, day: date) -> bool:
-    """Whether a day of another year lies in the months that are asked about, if no word says of which year they are."""
-    months = {spans.shift(asked.first, count).month for count in range((asked.last - asked.first).days + 1)}
-    named = not say.NAMED.isdisjoint(say.day_names(words)) and _OF_WHICH_YEAR.search(say.lowered(words)) is None
-    return named and day.month in months and not asked.first <= day <= asked.last
-
-
-class Said(NamedTuple):
-    """What a text says of the days that are asked about, the days that it names for it, and whether they come round."""
-
-    says: Says
-    days: Span
-    comes_round: bool = False
-
-
-def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
-    """What a text that was written on `told` says of the days asked about.
-
-    "then": it names days among them. "around": a longer time that they are in, or one that reaches over them, as "until
-    20 December" does. "elsewhen": other times alone. None where it names no time. A day without its year is of any
-    year from then on, unless it tells of one that was lately. What comes round ("on Saturdays, from May to July") is
-    of each such day of its time.
-    """
-    found: dict[Says, Said] = {}
-    for part in say.parts_that_name_days(text):
-        phrases = settled(say.lowered(part), windows(masked(part), told))
-        turns = turns_in(say.lowered(part))
-        for named in phrases:
-            near = say.lowered(say.around(part, named.start, named.end))
-            over = is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
-            is_its_time = bool(turns) and named.whole.first != named.whole.last
-            for each in () if named.kind in _NO_DAYS or is_its_time else _each_time(named, told, asked, over=over):
-                found.setdefault(_grade(each, asked), Said(_grade(each, asked), each.whole))
-        for day in days_of_turns(turns, phrases, max(told, asked.first), asked.last) if turns else ():
-            found.setdefault("then", Said("then", Span(day, day), comes_round=True))
-    return next((found[says] for says in _SAYS if says in found), None)
-
-
-def tells_when(note: Note, asked: DaysAsked) -> Said | None:
-    """What a note says of the days asked about, which was written when it was made."""
-    return says_when(f"{note.title}\n{note.content}", moment(note.created).date(), asked)
-
-
-def other_days(note: Note, asked: DaysAsked) -> str:
-    """What days a note names in place of those that are asked about, as "11 December, not 12 December"; else empty.
-
-    They have their years where these differ; of a day without its year that is the question's. One that happened then,
-    or was told then, speaks of them all the same, as does one that names them in another way: "until March".
-    """
-    if asked.first.isoformat() <= note.happened[:10] <= asked.last.isoformat():
-        return ""
-    said = tells_when(note, asked)
-    if said is None or said.says == "then" or (said.says == "around" and not asked.openly):
-        return ""
-    years = spans.years_of(said.days) != spans.years_of(asked.span)
-    theirs, mine = (spans.named(each, years=years) for each in (said.days, asked.span))
-    return f"{theirs}, not {mine}" if theirs != mine else ""
-
-
-def _grade(named: PeriodPhrase, asked: DaysAsked) -> Says:
-    first, last = named.whole.first or date.min, named.whole.last or date.max
-    among = asked.first <= first and last <= asked.last
-    touches = first <= asked.last and asked.first <= last
-    yearly = named.kind == "day" and (first.month, first.day) == (asked.first.month, asked.first.day)
-    is_deadline = named.kind == "part" and named.relation in ("before", "until") and asked.first <= last <= asked.last
-    if (
-        (touches and named.kind in ("day", "weekday", "yesterday"))
-        or (among and named.relation == "during")
-        or is_deadline
-    ):
-        return "then"
-    begin, end = named.span.first or date.min, named.span.last or date.max
-    return "around" if touches or yearly or (begin <= asked.last and asked.first <= end) else "elsewhen"
-
-
-def _each_time(named: PeriodPhrase, told: date, asked: DaysAsked, *, over: bool) -> Iterator[PeriodPhrase]:
-    """The times that are meant by a name: of a weekday the last or the next, of a day without its year each year's."""
-    first, last, again = named.whole.first, named.whole.last, named.again
-    if named.kind in _IN_A_WHILE:
-        yield from () if over else _in_a_while(named, asked)
-    elif first is None or last is None or again is None or (over and last <= told <= last + _RECENT):
-        yield named
-    elif named.kind in _SOON:
-        yield named if over or last >= told else _moved_to(named, again(1))
-    elif named.rank == _DATED:
-        yield named
-    else:
-        for year in sorted(range(asked.first.year - 1, asked.last.year + 1), reverse=True):  # the question's own first
-            if year >= told.year - 1:
-                yield _moved_to(named, again(year - first.year))
-
-
-def _in_a_while(named: PeriodPhrase, asked: DaysAsked) -> Iterator[PeriodPhrase]:
-    """The day that "in a week" means, where it is asked about: else it rather tells how long something takes."""
-    first, last = named.whole.first or date.min, named.whole.last or date.max
-    day = spans.shift(first, (last - first).days // 2)
-    if (last - first).days < _WEEK and asked.first <= day <= asked.last:
-        yield replace(_moved_to(named, Span(day, day)), kind="day")
-
-
-def _moved_to(named: PeriodPhrase, whole: Span | None) -> PeriodPhrase:
-    return replace(named, whole=whole, span=related(whole, named.relation)) if whole else named
