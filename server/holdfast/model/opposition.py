@@ -373,23 +373,22 @@ def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozen
 
     Of `tied` ones it is known how they belong together.
     """
-    pairs = (in_time(*pair) for pair in combinations(notes, 2) if asked and may_be_versions(*pair))
-    free = (pair for pair in pairs if frozenset(note.id for note in pair) not in tied)
+    long = {note.id for note in notes if asked and len(note.content) > LONG}
+    pairs = (pair for pair in combinations(notes, 2) if not long.isdisjoint(note.id for note in pair))
+    free = (in_time(*pair) for pair in pairs if may_be_versions(*pair) and frozenset(e.id for e in pair) not in tied)
     return [(older.id, newer.id) for older, newer in free if _is_told_anew_in_part(older, newer, asked)]
 
 
 def _is_told_anew_in_part(older: Note, newer: Note, asked: str) -> bool:
     """Whether what the older says of the question has another version in the newer, which has most of its words too."""
-    shorter, longer = sorted((len(older.content), len(newer.content)))
-    if longer <= LONG:
-        return False
     one, other = (_asked_of(note.title, note.content[:LONGEST_NOTE], words_asked(asked)) for note in (older, newer))
     wanted = one.telling & words_asked(asked)
     if 2 * len(wanted & other.telling) <= len(wanted):
         return False
     said = one.text if len(older.content) > LONG else older.content
     anew = other.text if len(newer.content) > LONG else newer.content
-    least = LIKELY_IN_BOTH if shorter > LONG else LIKELY_IN_PART
+    is_long = min(len(older.content), len(newer.content)) > LONG
+    least = LIKELY_IN_BOTH if is_long else LIKELY_IN_PART
     return judged(said, anew, _OF_SENTENCES).likely >= least and not say_the_same(said, anew)
 
 

@@ -43,18 +43,16 @@ from holdfast.model.parts import Lack, lack_of
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Question, Ranked, Weights, rank
 from holdfast.model.when import spans as say
-from holdfast.model.when.periods import windows
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
     looking_ahead,
-    masked,
     outer_window,
     read_time,
     without_time,
 )
 from holdfast.model.when.spans import Span, instants, shift
-from holdfast.model.when.told import days_asked, is_of_the_same_months, tells_when
+from holdfast.model.when.told import days_asked, days_told, is_of_the_same_months, tells_when
 from holdfast.model.words import asks_openly, query_terms, regex
 
 _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
@@ -533,8 +531,8 @@ def _day_of(note: Note) -> str:
 
 def _days_named(text: str, told: date) -> Iterator[date]:
     """The single days that a text names, which was written on `told`; not those of the week, which come round again."""
-    for part in say.parts_that_name_days(text):
-        for named in windows(masked(part), told):
+    for part in days_told(text, told):
+        for named in part.named:
             if named.kind in ("day", "yesterday") and named.whole.first is not None and named.relation == "during":
                 yield named.whole.first
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.note import Note, moment
@@ -90,18 +91,38 @@ def says_when(text: str, told: date, asked: DaysAsked) -> Said | None:
     of each such day of its time.
     """
     found: dict[Says, Said] = {}
-    for part in say.parts_that_name_days(text):
-        phrases = settled(say.lowered(part), windows(masked(part), told))
-        turns = turns_in(say.lowered(part))
-        for named in phrases:
-            near = say.lowered(say.around(part, named.start, named.end))
-            over = is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
-            is_its_time = bool(turns) and named.whole.first != named.whole.last
-            for each in () if named.kind in _NO_DAYS or is_its_time else _each_time(named, told, asked, over=over):
+    for part in days_told(text, told):
+        for named, over in part.phrases:
+            for each in _each_time(named, told, asked, over=over):
                 found.setdefault(_grade(each, asked), Said(_grade(each, asked), each.whole))
-        for day in days_of_turns(turns, phrases, max(told, asked.first), asked.last) if turns else ():
+        for day in days_of_turns(part.turns, part.named, max(told, asked.first), asked.last) if part.turns else ():
             found.setdefault("then", Said("then", Span(day, day), comes_round=True))
     return next((found[says] for says in _SAYS if says in found), None)
+
+
+class DaysTold(NamedTuple):
+    """The days that a part of a text names, what comes round, and the days apart from that, told as over or not."""
+
+    named: Sequence[PeriodPhrase]
+    turns: Sequence[Turn]
+    phrases: Sequence[tuple[PeriodPhrase, bool]]
+
+
+@lru_cache(2048)  # a time is asked of the nearest notes, and several times while one question is answered
+def days_told(text: str, told: date) -> tuple[DaysTold, ...]:
+    """The days of a text that was written on `told`, part by part."""
+    return tuple(_days_of_part(part, told) for part in say.parts_that_name_days(text))
+
+
+def _days_of_part(part: str, told: date) -> DaysTold:
+    named, turns = settled(say.lowered(part), windows(masked(part), told)), turns_in(say.lowered(part))
+    own = (each for each in named if each.kind not in _NO_DAYS and not (turns and each.whole.first != each.whole.last))
+    return DaysTold(named, turns, [(each, _is_told_as_over(part, each)) for each in own])
+
+
+def _is_told_as_over(part: str, named: PeriodPhrase) -> bool:
+    near = say.lowered(say.around(part, named.start, named.end))
+    return is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
 
 
 def tells_when(note: Note, asked: DaysAsked) -> Said | None:
