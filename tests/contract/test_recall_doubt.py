@@ -25,7 +25,7 @@ from holdfast.model.ranking import (
     doubted,
     rank,
 )
-from holdfast.model.words import query_terms
+from holdfast.model.words import names_like_grammar, query_terms
 from served import ERAS, Agent, serving
 
 LIKELY = st.floats(0.0, 1.0)
@@ -743,6 +743,24 @@ async def test_what_is_told_of_a_thing_of_another_is_no_strong_hit(
     strong = [ids.index(hit["id"]) for hit in (await agent.recall(question))["results"] if not hit["weak"]]
     assert of_others not in strong
     assert theirs is None or strong[0] == theirs
+
+
+@pytest.mark.parametrize("name", ["Ben", "Mia", "Dan", "Kim", "Max"])
+async def test_a_name_that_is_grammar_elsewhere_is_a_name(agent: Agent, name: str) -> None:
+    size = (await agent.remember(f"{name}'s shoe size is 39."))["id"]
+    await agent.remember("Lotte goes to school by bus.")
+    hits = (await agent.recall("What is Lotte's shoe size?"))["results"]
+    assert size not in {hit["id"] for hit in hits if not hit["weak"]}
+    hits = (await agent.recall(f"What is {name}'s shoe size?"))["results"]
+    assert (hits[0]["id"], hits[0]["weak"]) == (size, False)
+
+
+def test_what_is_grammar_in_a_text_is_no_name() -> None:
+    assert names_like_grammar("Ben gets a rash, Mia none.") == {"ben", "mia"}
+    assert names_like_grammar("Ben ist zw\u00f6lf, Dan auch.") == {"ben", "dan"}
+    assert names_like_grammar("Mia madre vive con un gatto.") == frozenset()
+    assert names_like_grammar("Die Miete kostet 900 Euro.") == frozenset()
+    assert names_like_grammar("Max connections are 20.") == frozenset()
 
 
 OF_TWO_PROJECTS = [

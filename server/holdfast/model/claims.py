@@ -41,7 +41,7 @@ from holdfast.model.statement import (
     unpointed,
 )
 from holdfast.model.values import spelled_as
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, regex
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, names_like_grammar, regex
 
 # What is asked of a thing, one thing behind the other: all words by which one asks for it or tells it.
 _ABOUT = """
@@ -293,9 +293,8 @@ def _claim(content: str) -> Claim:
         head, rest = f"{head} {rest[0]}", rest[1:]
     spans = [(match.group(), match.start()) for match in TOKEN.finditer(head)][:_MOST_TERMS]
     cut = _end_of_claim(head, spans)
-    terms = tuple(
-        _terms([token for token, _ in spans], sum(at < cut for _, at in spans), german=bool(_GERMAN.search(head)))
-    )
+    names = names_like_grammar(head)
+    terms = tuple(_terms([token for token, _ in spans], sum(at < cut for _, at in spans), names, head))
     words = frozenset(_SAID.findall(folded(head[:cut])))
     first = tuple(term for term in terms if not term.aside)
     prefixes: dict[str, tuple[str, ...]] = {}
@@ -309,7 +308,7 @@ def _claim(content: str) -> Claim:
     plain = [folded(token.rstrip(_EDGES)) for token, _ in spans]
     new = [place for place, word in enumerate(plain) if word in _NEWNESS]
     end = end_of_subject([token for token, _ in spans])
-    part, wholes = _of_what([token for token, _ in spans], end)
+    part, wholes = _of_what([token for token, _ in spans], end, names)
     later = _NEWNESS if all(place >= end for place in new) else frozenset[str]()  # only something of it is new
     return Claim(
         head=first,
@@ -329,7 +328,7 @@ def _claim(content: str) -> Claim:
         renewed=frozenset(stem(plain[place + 1]) for place in new if place + 1 < len(plain)),
         ended=_ENDED.search(folded(head[:cut])) is not None,
         mine=not words.isdisjoint(MINE),
-        named=named_first([token for token, _ in spans[:4]], plain, _NO_NAMES),
+        named=named_first([token for token, _ in spans[:4]], plain, _NO_NAMES - names),
         which=_which_of_what(first),
         spaced=UNSPACED.search(head) is None,
         part=part,
@@ -343,11 +342,15 @@ def _which_of_what(head: tuple[Term, ...]) -> tuple[str, str] | None:
     return (about[0], about[1]) if len(about) == 2 and about[0] not in _RELATIVE else None  # noqa: PLR2004 - as said
 
 
-def _of_what(tokens: list[str], end: int) -> tuple[str, frozenset[str]]:
+def _of_what(tokens: list[str], end: int, names: frozenset[str]) -> tuple[str, frozenset[str]]:
     """The thing that a text begins with, and whose it is, if that is said behind it; its subject ends at `end`."""
     plain = [folded(token.rstrip(_EDGES)) for token in tokens]
     at = next((place for place, word in enumerate(plain[:_LATEST_OF]) if word in _OF and place), len(plain))
-    telling = [place for place in range(at + 1, len(plain)) if not _is_empty(tokens[place], plain[place])]
+    telling = [
+        place
+        for place in range(at + 1, len(plain))
+        if plain[place] in names or not _is_empty(tokens[place], plain[place])
+    ]
     if at >= end or not telling:  # behind the verb it is a value: "Anna is head of sales"
         return "", frozenset()
     return stem(plain[at - 1]), frozenset(stem(plain[place]) for place in telling if place < end or place == telling[0])
@@ -369,8 +372,9 @@ def _end_of_claim(head: str, spans: list[tuple[str, int]]) -> int:
     return min((end for end in ends if sum(at < end for _, at in spans) >= _LEAST_BEFORE), default=len(head))
 
 
-def _terms(tokens: list[str], first: int, *, german: bool) -> list[Term]:
-    """The words that say something; those from place `first` on only explain."""
+def _terms(tokens: list[str], first: int, names: frozenset[str], head: str) -> list[Term]:
+    """The words that say something, `names` among them; those from place `first` on only explain."""
+    german = _GERMAN.search(head) is not None
     plain = [folded(token.strip(_EDGES).removesuffix("'s").removesuffix("\u2019s")) for token in tokens]
     end = end_of_subject(tokens)
     terms: list[Term] = []
@@ -379,7 +383,7 @@ def _terms(tokens: list[str], first: int, *, german: bool) -> list[Term]:
         sort = _sort(token, text, place, plain)
         if sort:
             terms.append(Term(text, _value(text, sort), "value", sort, is_subject, is_aside))
-        elif text and not _says_nothing(token, text, place):
+        elif text and (text in names or not _says_nothing(token, text, place)):
             kind: Kind = "name" if _is_name(token, place, plain, german=german) else "word"
             terms.append(
                 Term(

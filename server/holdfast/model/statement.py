@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, NUMBERED, NUMERALS, ORDINALS
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, query_terms, regex
+from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, names_like_grammar, query_terms, regex
 
 CHANGE_WORDS = frozenset(
     """
@@ -369,11 +369,12 @@ def _is_dated(text: str) -> bool:
 
 def _words(sentence: str) -> list[Word]:
     tokens = TOKEN.findall(sentence)[:MOST_WORDS]
-    end = end_of_subject(tokens)
+    end, names = end_of_subject(tokens), names_like_grammar(sentence)
     words: list[Word] = []
     for place, token in enumerate(tokens):
         plain = folded(token.strip(".:/'\u2019").removesuffix("'s").removesuffix("\u2019s"))
-        if not plain or (_says_nothing(plain, token) and not (_is_label(token, place) or _is_owner(token, plain))):
+        is_named = plain in names or _is_label(token, place) or _is_owner(token, plain)
+        if not plain or (_says_nothing(plain, token) and not is_named):
             continue
         if UNSPACED.search(plain):
             words += _pieces(plain, first=place == 0)

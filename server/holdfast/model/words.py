@@ -257,6 +257,22 @@ def grammar_in(languages: tuple[int, ...]) -> frozenset[str]:
     return STOP_WORDS | in_languages(languages, _GRAMMARS)
 
 
+_OWNERS = regex(r"\b(Bill|Don|Max|Will)['\u2019]s\b")
+
+
+def names_like_grammar(text: str) -> frozenset[str]:
+    """The words that a text writes as names and that are grammar in another language: Ben, Mia and Dan in English.
+
+    Of names that are words of English too only whose something is: "Max's bike".
+    """
+    owners = frozenset(map(folded, _OWNERS.findall(text)))
+    written = NOT_ENGLISH.intersection(folded(word) for word in _WORD.findall(text) if word.istitle())
+    if not written:
+        return owners
+    languages = languages_of(" ".join(word for word in folded_words(text) if word not in written))
+    return owners | (written - grammar_in((0,) if 0 in languages else languages))
+
+
 @functools.lru_cache(32)
 def open_in(languages: tuple[int, ...]) -> frozenset[str]:
     """The words of a question in these languages that asks for whatever there is."""
