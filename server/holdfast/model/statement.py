@@ -130,6 +130,18 @@ _CAME = regex(
     r"in the end|so far|turned out|actual(?:ly)?|(?:is|are) at \d+ ?(?:%|percent)|dauerte|kostete|brauchte|am ende|"
     r"ergebnis|bisher|a dure|a coute|finalement|costo|al final|resultado)"
 )
+# What tells of one time alone, or of what is only wanted: neither takes the place of what holds.
+_ONE_TIME = regex(
+    r"\b(?:(?:this|last|next) (?:week|month|year|time|spring|summer|autumn|fall|winter)|today|yesterday|tomorrow)'s\b|"
+    rf"\b(?:was|were|took place|fand|war|a eu lieu|fue) (?:held )?(?:on |am |le |el )?(?:{'|'.join(sorted(DAYS))})\b|"
+    r"\A\W*(?:one )?exception\b|\b(?:exceptionally|just this once|only this (?:once|time|week)|ausnahmsweise|"
+    r"exceptionnellement|excepcionalmente)\b"
+)
+_WANTED = regex(
+    r"\A\W*(?:the )?(?:(?:new|next) )?(?:goals?|targets?|aims?|ziele?|objectifs?|objetivos?|metas?)\b|"
+    r"\b(?:wants?|would like|hopes?|aims?|plans?|intends?) to (?!be called\b)\w|"
+    r"\b(?:mochten?|wollen|voudr\w+|voulons|queremos|quisiera)\b"
+)
 _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "again"}  # a plan that changed is not over
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
@@ -251,7 +263,8 @@ class Statement:
 
     `telling` are the words that belong to something in particular.
     `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
-    `meant`: what it tells of was planned, estimated or hoped for; `came`: it took place, or is so by now.
+    `meant`: what it tells of was planned, estimated or hoped for; `came`: it took place, or is so by now. `one_time`:
+    it was so once alone; `wanted`: it is an aim.
     """
 
     words: tuple[Word, ...]
@@ -267,6 +280,8 @@ class Statement:
     role: bool
     meant: bool
     came: bool
+    one_time: bool
+    wanted: bool
 
 
 GENERIC_STEMS = frozenset(map(stem, GENERIC))
@@ -303,6 +318,8 @@ def _statement(content: str) -> Statement:
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
         meant=_MEANT.search(folded(head)) is not None,
         came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
+        one_time=_ONE_TIME.search(folded(head).replace("\u2019", "'")) is not None,
+        wanted=_WANTED.search(folded(head)) is not None,
     )
 
 

@@ -261,9 +261,10 @@ def is_done(older: str, newer: str) -> bool:
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
-    """Whether they are talk, both a record of what took place, or a plan and then what came of it."""
+    """Whether they are talk, both a record of what took place, a plan and what came of it, or what holds and a case."""
     is_outcome = one.meant and other.came and not other.meant
-    return one.chatty or other.chatty or (one.happened and other.happened) or is_outcome
+    is_case = (other.one_time and not one.one_time) or (other.wanted and not (one.wanted or one.meant))
+    return one.chatty or other.chatty or (one.happened and other.happened) or is_outcome or is_case
 
 
 def _share_a_topic(older: str, newer: str) -> bool:
