@@ -257,16 +257,17 @@ def grammar_in(languages: tuple[int, ...]) -> frozenset[str]:
     return STOP_WORDS | in_languages(languages, _GRAMMARS)
 
 
+_GIVEN_NAMES: Final = frozenset("al ben bo dan ed elle kim mia om sai su uma una vi".split())  # noqa: SIM905 - as above
 _OWNERS = regex(r"\b(Bill|Don|Max|Will)['\u2019]s\b")
 
 
 def names_like_grammar(text: str) -> frozenset[str]:
-    """The words that a text writes as names and that are grammar in another language: Ben, Mia and Dan in English.
+    """The given names in a text that are grammar in another language: Ben, Mia and Dan in an English one.
 
     Of names that are words of English too only whose something is: "Max's bike".
     """
     owners = frozenset(map(folded, _OWNERS.findall(text)))
-    written = NOT_ENGLISH.intersection(folded(word) for word in _WORD.findall(text) if word.istitle())
+    written = _GIVEN_NAMES.intersection(folded(word) for word in _WORD.findall(text) if word.istitle())
     if not written:
         return owners
     languages = languages_of(" ".join(word for word in folded_words(text) if word not in written))

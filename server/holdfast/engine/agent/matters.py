@@ -503,13 +503,22 @@ def _heads(
         if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named):
             continue
         is_fuller = matters.is_fuller(old, new)
-        if is_fuller and not (answers_as_well and _is_nearest(found, new, matters.overtaken.get((old, new), ()))):
+        if is_fuller and not _may_pass_more(found, matters, old, new, as_well=answers_as_well):
             continue
-        if is_sure and _last(new, heads) != old:
+        if is_sure and (answers_as_well or not is_fuller) and _last(new, heads) != old:
             heads.setdefault(old, new)
         elif may_lead and odds >= needed + _FULLER * is_fuller:
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
     return {old: _last(old, heads) for old in heads}, leads
+
+
+def _may_pass_more(found: Mapping[str, Ranked], matters: Matters, old: str, new: str, *, as_well: bool) -> bool:
+    """Whether one goes ahead of an older note that says more: it has the words asked for, or is likely its version."""
+    if (old, new) in matters.overtaken:
+        return as_well and all(
+            _z(found[part]) <= _z(found[new]) for part in matters.overtaken[old, new] if part in found
+        )
+    return as_well or matters.of(old, new) >= _LIKELY_ONE
 
 
 def _least(older: Ranked, newer: Ranked, lost: Collection[str], *, as_well: bool) -> float:
@@ -544,11 +553,6 @@ def _needed_by_words(newer: Ranked, older: Ranked, place: int) -> float:
 
 def _z(item: Ranked) -> float:
     return _UNKNOWN_Z if item.candidate.z is None else item.candidate.z
-
-
-def _is_nearest(found: Mapping[str, Ranked], new: str, others: Iterable[str]) -> bool:
-    """Whether no other part of what was consolidated is nearer to the question."""
-    return all(_z(found[part]) <= _z(found[new]) for part in others if part in found)
 
 
 def _last(old: str, heads: Mapping[str, str]) -> str:
