@@ -24,6 +24,13 @@ async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
         yield asking
 
 
+@pytest.fixture
+async def reader(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """The same with the built-in encoder."""
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin", clock=Clock(NOVEMBER)) as asking:
+        yield asking
+
+
 async def told(agent: Agent, *texts: tuple[str, str], **given: str) -> list[str]:
     """Notes as they were stored in the course of time; their ids."""
     return [str((await agent.remember(text, event_time=day, **given))["id"]) for day, text in texts]
@@ -886,3 +893,61 @@ async def test_no_note_is_told_to_be_newer_than_itself_or_than_what_came_later(t
         answer = await agent.call("recall", query="what did we use for CI before GitHub Actions?", explain=True)
     assert not any(f"newer than {hit['id']}" in hit["why"] for hit in answer["results"])
     assert "newer than" not in next(hit["why"] for hit in answer["results"] if "Travis" in hit["content"])
+
+
+@pytest.mark.parametrize(
+    ("holds", "case", "question"),
+    [
+        (
+            "The town hall opens at 8:00.",
+            "This week's opening of the town hall was at 10:00, as the lift was mended.",
+            "when does the town hall open?",
+        ),
+        (
+            "The choir's rehearsal is on Tuesdays at 19:00.",
+            "The choir's rehearsal was on Friday at 18:00, as the hall was let.",
+            "when is the choir's rehearsal?",
+        ),
+        (
+            "The shop's accessibility score is 71.",
+            "Goal for the autumn: an accessibility score of 90. Jonas leads it.",
+            "what is our accessibility score?",
+        ),
+        (
+            "There are 700 euros in the travel fund.",
+            "By May we want to have 2,000 euros in the travel fund.",
+            "how much is in the travel fund?",
+        ),
+        (
+            "Leo swims 400 metres in 8 minutes.",
+            "Leo told us that as a student he took 6 minutes for 400 metres.",
+            "how fast does Leo swim 400 metres?",
+        ),
+        (
+            "Orders over 300 euros need Ada's approval.",
+            "Exception for Norwood: their orders need no approval up to 900 euros.",
+            "whose approval do orders over 300 euros need?",
+        ),
+    ],
+)
+async def test_one_case_an_aim_or_another_time_takes_no_place_of_what_holds(
+    reader: Agent, holds: str, case: str, question: str
+) -> None:
+    first = (await reader.remember(holds))["id"]
+    reader.clock.forward(days=20)
+    await reader.remember(case)
+    hits = (await reader.recall(question))["results"]
+    assert (hits[0]["id"], hits[0]["weak"]) == (first, False)
+
+
+async def test_a_likely_version_goes_ahead_of_a_note_that_says_more(reader: Agent) -> None:
+    older = await reader.remember(
+        "Frau Wolf teaches Nora the cello, lessons are on Mondays at 15:30 and cost 30 euros."
+    )
+    await reader.remember("The garden fence was painted green in spring.")
+    reader.clock.forward(days=60)
+    newer = await reader.remember(
+        "Nora stopped with Frau Wolf and has her cello lessons with Herr Demir, on Thursdays."
+    )
+    hits = (await reader.recall("who teaches Nora the cello?"))["results"]
+    assert [hit["id"] for hit in hits[:2]] == [newer["id"], older["id"]]

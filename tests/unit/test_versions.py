@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.engine.agent.matters import overtaken
-from holdfast.model.claims import claim, parts_that_differ, says_more
+from holdfast.model.claims import claim, parts_that_differ, said_besides
 from holdfast.model.versions import (
     FOLDED,
     ReadTogether,
@@ -165,7 +165,7 @@ def test_what_differs_is_told_and_whether_the_older_one_says_more(
     older: str, newer: str, parts: tuple[str, str], *, more: bool
 ) -> None:
     assert parts_that_differ(older, newer) == parts
-    assert says_more(older, newer) is more
+    assert bool(said_besides(older, newer)) is more
 
 
 def test_what_two_notes_say_when_read_together_moves_what_their_words_make_likely() -> None:

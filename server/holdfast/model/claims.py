@@ -524,14 +524,12 @@ def say_the_same(one: str, other: str) -> bool:
     return words == others and not mine.values and not words.isdisjoint(COPULAS)
 
 
-def says_more(older: str, newer: str) -> bool:
-    """Whether the older text says something beside that of which the newer one is a version."""
+def said_besides(older: str, newer: str) -> frozenset[str]:
+    """The stems of what the older text says beside that of which the newer one is a version; empty where nothing."""
     said = statement(newer).stems
-    parts = (_part(part) for part in _split(older)[1:])
-    return any(
-        _has_verb(part) and len({word.stem for word in part.said.words} & said) < COVERED * len(part.said.words)
-        for part in parts
-    )
+    parts = (each.said.words for part in _split(older)[1:] if _has_verb(each := _part(part)))
+    stems = ((frozenset(word.stem for word in words), len(words)) for words in parts)
+    return frozenset[str]().union(*(each for each, length in stems if len(each & said) < COVERED * length))
 
 
 @dataclass(frozen=True, slots=True)

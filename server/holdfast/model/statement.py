@@ -133,7 +133,8 @@ _CAME = regex(
 # What tells of one time alone, or of what is only wanted: neither takes the place of what holds.
 _ONE_TIME = regex(
     r"\b(?:(?:this|last|next) (?:week|month|year|time|spring|summer|autumn|fall|winter)|today|yesterday|tomorrow)'s\b|"
-    rf"\b(?:was|were|took place|fand|war|a eu lieu|fue) (?:held )?(?:on |am |le |el )?(?:{'|'.join(sorted(DAYS))})\b|"
+    rf"\b(?:was|were|took place|fand|war|a eu lieu|fue) (?:held )?(?:on |am |le |el )?(?:{'|'.join(sorted(DAYS))})\b"
+    r"(?!.*\b(?:is|are|ist|sind|est|es|moved)\b)|"
     r"\A\W*(?:one )?exception\b|\b(?:exceptionally|just this once|only this (?:once|time|week)|ausnahmsweise|"
     r"exceptionnellement|excepcionalmente)\b"
 )

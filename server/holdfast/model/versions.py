@@ -516,7 +516,7 @@ def _series(said: Claim) -> list[set[str]]:
 
 def _fill_one_form(both: _Both) -> bool:
     """As "Anna takes 5 mg of this" and "of that 10 mg": one sentence with other words in several places."""
-    places = both.places
+    places = [(a, b) for a, b in both.places if _meant(term.text for term in a) != _meant(term.text for term in b)]
     return (
         len(places) > 1
         and both.frame >= _HALF

@@ -14,13 +14,13 @@ from datetime import timedelta
 
 from holdfast.index.rows import IndexedNote, LinkRow, read_pairs
 from holdfast.index.view import IndexView
-from holdfast.model.claims import says_more
+from holdfast.model.claims import said_besides
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
 from holdfast.model.opposition import differ_in_one_place, of_one_frame, one_each, told_anew_in_part
 from holdfast.model.parts import Lack
 from holdfast.model.ranking import Ranked
-from holdfast.model.statement import statement
+from holdfast.model.statement import statement, stem
 from holdfast.model.versions import (
     AUTO_REASONS,
     BESIDE,
@@ -114,11 +114,9 @@ class Matters:
         odds = self.odds.get((older, newer), -math.inf)
         return max(odds, self.framed.get((older, newer), odds)) if as_well else odds
 
-    def is_fuller(self, older: str, newer: str) -> bool:
-        """Whether the older of a pair that was compared says something else besides."""
-        if (older, newer) in self.overtaken:
-            return True
-        return (older, newer) in self.compared and says_more(self.texts[older], self.texts[newer])
+    def besides(self, older: str, newer: str) -> frozenset[str]:
+        """The stems of what the older of a pair that was compared says besides."""
+        return said_besides(self.texts[older], self.texts[newer]) if (older, newer) in self.compared else frozenset()
 
 
 def compared(
@@ -502,8 +500,10 @@ def _heads(
         needs = "" if lacking(old) else lacking(new)
         if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named):
             continue
-        is_fuller = matters.is_fuller(old, new)
-        if is_fuller and not _may_pass_more(found, matters, old, new, as_well=answers_as_well):
+        besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
+        is_fuller = is_whole or bool(besides)
+        is_likely = not is_whole and matters.of(old, new) >= _LIKELY_ONE and besides.isdisjoint(map(stem, lost))
+        if is_fuller and not is_likely and not (answers_as_well and _is_nearest(found, matters, old, new)):
             continue
         if is_sure and (answers_as_well or not is_fuller) and _last(new, heads) != old:
             heads.setdefault(old, new)
@@ -512,13 +512,9 @@ def _heads(
     return {old: _last(old, heads) for old in heads}, leads
 
 
-def _may_pass_more(found: Mapping[str, Ranked], matters: Matters, old: str, new: str, *, as_well: bool) -> bool:
-    """Whether one goes ahead of an older note that says more: it has the words asked for, or is likely its version."""
-    if (old, new) in matters.overtaken:
-        return as_well and all(
-            _z(found[part]) <= _z(found[new]) for part in matters.overtaken[old, new] if part in found
-        )
-    return as_well or matters.of(old, new) >= _LIKELY_ONE
+def _is_nearest(found: Mapping[str, Ranked], matters: Matters, old: str, new: str) -> bool:
+    """Whether no other part of what was consolidated is nearer to the question."""
+    return all(_z(found[part]) <= _z(found[new]) for part in matters.overtaken.get((old, new), ()) if part in found)
 
 
 def _least(older: Ranked, newer: Ranked, lost: Collection[str], *, as_well: bool) -> float:

@@ -35,7 +35,7 @@ from holdfast.errors import ConflictError, InvalidArgumentError, ProtectedNoteEr
 from holdfast.index.rows import IndexedNote, content_key, digest, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model import versions
-from holdfast.model.claims import parts_that_differ, say_the_same, says_more
+from holdfast.model.claims import parts_that_differ, said_besides, say_the_same
 from holdfast.model.lifecycle import MemoryStoredEvent
 from holdfast.model.note import (
     EDGE_TYPES,
@@ -557,7 +557,7 @@ def _otherwise_than(other: Note, note: Note, pattern: str | None) -> str:
 
 def _replacing(older: Note, newer: Note) -> str:
     """The call by which one note replaces another, or by which a note that says more loses nothing of the rest."""
-    if says_more(older.content, newer.content):
+    if said_besides(older.content, newer.content):
         rest = f'remember(content="<what else of it still holds>", supersedes=["{older.id}"])'
         return f"{older.id} says more than that, which replacing it would lose. Where this one is right: {rest}"
     call = f'mark_outdated(node_id="{older.id}", superseded_by="{newer.id}")'
