@@ -31,7 +31,8 @@ from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
 from holdfast.model.numbers import DAYS, NUMBER_WORDS
 from holdfast.model.opposition import LONG, Comparison, compared, to_read
-from holdfast.model.statement import UNIT_OF, stem
+from holdfast.model.statement import UNITS as MEASURES
+from holdfast.model.statement import stem
 from holdfast.model.tokens import most_tokens
 from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together
 from holdfast.model.words import languages_of, query_terms, regex
@@ -84,7 +85,7 @@ _EVERYDAY = frozenset(  # of German, French and Spanish: what questions have no 
     toute toutes chaque tres deja toujours jamais maintenant desormais jusqu avant prend tient unos unas mas son era
     estan les sus mis sin entre desde siempre nunca todo toda tienen solo ahora despues""".split()  # noqa: SIM905
 )
-_MEASURES = DAYS | NUMBER_WORDS.keys() | UNIT_OF.keys() | UNITS  # what notes about anything share
+_MEASURES = UNITS.union(DAYS, NUMBER_WORDS, " ".join(MEASURES).split())  # what notes about anything share
 _SHARES = (0.6, 0.2, 0.2)
 
 

@@ -163,7 +163,6 @@ UNITS = (
 SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
 PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
 CODE = regex(r"[a-z]{2,}-\d{2,}")  # of an incident, say
-UNIT_OF = {word: place for place, words in enumerate(UNITS) for word in words.split()}
 Kind = Literal["word", "name", "value"]
 
 LONGEST, MOST_WORDS = 400, 60  # characters and words of a text that are looked at
@@ -232,44 +231,31 @@ def stem(word: str) -> str:
 class Word:
     """One word: its `stem` is what is compared, `text` is folded; `subject` says that it stands before the verb.
 
-    `first` is the first one of a sentence; a `generic` word belongs to nothing in particular; `unit` is what a
-    figure measures; with `alone` it stands in a subject of generic words, which are then what it is about.
+    A `generic` word belongs to nothing in particular; with `alone` it stands in a subject of generic words, which are
+    then what it is about.
     """
 
     stem: str
     text: str
     kind: Kind
     subject: bool
-    first: bool = False
-    unit: int | None = None
     alone: bool = False
 
     @property
     def generic(self) -> bool:
         return self.stem in GENERIC_STEMS and self.text not in _KINDS and not self.alone
 
-    @property
-    def sort(self) -> str:
-        """Whether it is a day, a figure or a name; empty for what is none of these."""
-        if self.kind != "value":
-            return "name" if self.kind == "name" else ""
-        if self.text in DAYS:
-            return "day"
-        return "figure" if self.unit is None else f"figure {self.unit}"
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """`words` are those of the first sentence that say something, `stems` those of the first three, of any kind.
 
-    `telling` are the words that belong to something in particular.
     `topics` is what it may be about: words of the first sentence that belong to something in particular, no values.
     `meant`: what it tells of was planned, estimated or hoped for; `came`: it took place, or is so by now. `one_time`:
     it was so once alone; `wanted`: it is an aim.
     """
 
     words: tuple[Word, ...]
-    telling: tuple[Word, ...]
     topics: frozenset[str]
     stems: frozenset[str]
     values: frozenset[str]
@@ -303,12 +289,10 @@ def _statement(content: str) -> Statement:
         head = before  # "it" may say what the matter has become
     words = _words(head)
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
-    telling = tuple(word for word in words if not word.generic)
     said = _SAID.findall(folded(head).replace("\u2019", "'"))
     return Statement(
         words=tuple(words),
-        telling=telling,
-        topics=frozenset(word.stem for word in telling if word.kind != "value"),
+        topics=frozenset(word.stem for word in words if not word.generic and word.kind != "value"),
         stems=frozenset(word.stem for word in (*words, *rest)),
         values=frozenset(word.stem for word in words if word.kind == "value"),
         names=frozenset(word.stem for word in words if word.kind == "name"),
@@ -397,8 +381,7 @@ def _words(sentence: str) -> list[Word]:
         if UNSPACED.search(plain):
             words += _pieces(plain, first=place == 0)
             continue
-        around = (tokens[place - 1] if place else "", tokens[place + 1] if place + 1 < len(tokens) else "")
-        words.append(_word(token, plain, around, place, end))
+        words.append(_word(token, plain, tokens[place - 1] if place else "", place, end))
     subject = [word for word in words if word.subject]
     if 0 < len(subject) < len(words) and all(_is_generic_noun(word) for word in subject):
         words = [replace(word, alone=word.subject) for word in words]
@@ -442,30 +425,21 @@ def _says_nothing(plain: str, token: str) -> bool:
     return plain in CHANGE_WORDS or plain in STOP_WORDS or plain in FRAME_WORDS
 
 
-def _word(token: str, plain: str, around: tuple[str, str], place: int, end: int) -> Word:
+def _word(token: str, plain: str, before: str, place: int, end: int) -> Word:
     subject = place < end
-    before, after = around
     numbered = folded(before).rstrip(".:s") in NUMBERED or folded(before) in NUMBERED
     if _NUMBER.match(plain) or plain in NUMERALS:
         value = NUMERALS.get(plain, plain.replace(",", ""))
-        unit = None if numbered else _unit(plain, folded(after).rstrip(".,"))
-        return Word(value, plain, "name" if numbered else "value", subject, place == 0, unit)
+        return Word(value, plain, "name" if numbered else "value", subject)
     if plain in DAYS:
-        return Word(stem(plain), plain, "value", subject, place == 0)
+        return Word(stem(plain), plain, "value", subject)
     if any(sign.isdigit() for sign in plain):
-        return Word(plain, plain, "name", subject, place == 0)
+        return Word(plain, plain, "name", subject)
     if plain in ORDINALS:
-        return Word(plain, plain, "value" if place else "name", subject, place == 0)
+        return Word(plain, plain, "value" if place else "name", subject)
     is_name = any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and place > 0) or "/" in plain
     compared = plain if is_name and _INNER.search(plain) else stem(plain)  # paths begin alike
-    return Word(compared, plain, "name" if is_name else "word", subject, place == 0)
-
-
-def _unit(figure: str, after: str) -> int | None:
-    """What a figure measures, by the word behind it or by how it is written."""
-    if figure.endswith("%"):
-        return UNIT_OF["%"]
-    return UNIT_OF["uhr"] if re.fullmatch(r"\d{1,2}:\d\d", figure) else UNIT_OF.get(after)
+    return Word(compared, plain, "name" if is_name else "word", subject)
 
 
 def named_first(tokens: list[str], plain: list[str], others: AbstractSet[str]) -> str:
