@@ -65,56 +65,40 @@ _MEMORY = """
 """
 _MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决定 谁 記得 決定 誰 기억 알고 결정 누구"
 
-# Small talk, agreement, thanks, and what points at something that was said before.
+# Small talk, agreement, thanks, and what points at something that was said before, beside each language's words of
+# grammar.
 _TALK = """
-    ok okay k kk yes yep yeah yup no nope nah sure thanks thank thx ty cheers please pls great good nice cool
-    lgtm terima kasih makasih lanjutkan lanjut
-    perfect awesome excellent fine wow hmm hm oh ah lol haha hi hello hey bye goodbye goodnight morning evening
-    afternoon welcome sorry right correct wrong exactly agreed not bad same other others another two three four five
-    six seven eight nine ten one ones both rest next previous first second third last again more less further now
-    then later still back up down do does did doing done it its this that these those them they there here him her
-    go goes going gone ahead on off continue proceed carry keep stop wait hold undo redo retry start begin finish
-    finished ready try tries trying tried like so just only also too way ways thing things stuff bit little lot much
-    many few some any every each all everything anything something nothing else doesnt dont didnt isnt cant wont
-    whats thats im youre were hows let's lets let us me you we i my your our what what's that's it's i'm you're
-    we're don't doesn't didn't isn't can't won't cannot i'll we'll you'll how are is was be been being can could
-    would will shall should may might must of for to in at by with from as about the a an and or but if hundred
-    thousand small smaller big bigger tell sound sounds fun funny plus minus times divided equals sum square root
-    percent joke jokes today day weekend think idea ideas opinion looks look looking better best worse love loved
-    hate want wants need needs get got give make made take over out instead though well really very quite pretty job
-    work works worked working al ben bo dan del don ed ela ella esa fran mel mia ola uma
-    | ja nein danke dankeschon bitte gut super toll prima klasse genau stimmt richtig falsch
-    hallo moin servus tschuss guten morgen tag abend nacht weiter weitermachen mach mache machen machst los und oder
-    aber nochmal nochmals wieder dasselbe gleiche gleichen selbe anderen andere anderer anderes beide beiden zwei
-    drei vier funf zehn eins jetzt nun dann als nachstes nachste nachster ist sind das die der den dem ein eine
-    einen mit von fur auf zu alles alle mehr weniger noch mal einfach doch auch wie geht's gehts dir es ich du wir
-    mir dich uns kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr schon wieviel ergibt
-    fahre fort fortfahren lass uns weiterfahren genau so
-    | oui non
-    merci parfait bien tres bon bonne bonjour bonsoir salut au revoir d'accord daccord continuez vas y vas-y allez
-    allons fais fait faites faire la le les un une des meme memes chose choses pour deux trois autre autres suivant
-    suivante maintenant ensuite puis encore et ou mais c'est ca cela ceci qu'est-ce quoi prochaine prochain etape
-    s'il te vous plait stp svp de je tu nous arrete attends pret genial
-    beaucoup pareil font combien mille poursuis poursuivez poursuivons continuons avancons
-    | si gracias ahora vez veces vale perfecto
-    bueno buena buenos buenas dias tardes noches hola adios sigue siguiente continua continuar adelante hazlo haz
-    hacer haga lo el las una mismo misma para otros otras otro otra dos luego despues o pero esto eso que toca por
-    favor muy acuerdo listo espera sim nao obrigado obrigada otimo perfeito bom boa dia tarde noite ola tchau
-    proximo proxima faca faz fazer mesmo mesma os outros outras outro outra dois duas agora depois e mas isso isto
-    qual muito grazie di nuovo perfetto ottimo bene buono buongiorno ciao avanti prossimo prossima fai fare stesso
-    stessa per gli altri altre altro altra due tre adesso ora poi ma questo quello cosa viene dopo favore molto va
-    quanto quanta quantos fa fanno cuanto cuantos son los
-    continuemos sigamos prosigue prosigamos dale venga continuiamo andiamo prosegui proseguiamo pure continue
-    prossiga continuemos vamos frente em seguir segue
-    | сколько будет bedankt dank nee goed doei verder ga door doe doen hetzelfde zelfde voor twee nu dan volgende en
-    maar die andere dit dat wat alsjeblieft tak nie dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo dla
-    pozostalych dwoch teraz potem nastepny nastepne co lub ale prosze да нет спасибо отлично хорошо
-    супер ладно ок привет пока дальше продолжай продолжить сделай сделать то же самое для остальных других двух
-    теперь потом следующий что и или но
-    это пожалуйста давай понятно evet hayir tesekkurler tesekkur ederim tamam guzel harika merhaba devam simdi
-    aynisini digerleri ikisi icin yap sonra sirada ne var lutfen peki tack nej bra perfekt hej fortsatt gor samma
-    andra tva sedan nasta och eller vad ar det snalla شكرا نعم لا حسنا ممتاز مرحبا استمر تابع الان افعل نفس الشيء
-    للاخرين ما التالي من فضلك धन्यवाद हाँ नहीं ठीक है अच्छा नमस्ते जारी रखो अब वही करो बाकी दो के लिए आगे क्या कृपया
+    ok k kk yep yeah yup nope nah thx ty cheers pls great nice cool lgtm terima kasih makasih lanjutkan lanjut perfect
+    awesome excellent fine wow hmm hm oh ah lol haha hi bye goodbye goodnight morning evening afternoon welcome sorry
+    correct bad others another two three four five six seven eight nine ten one previous second third less done go goes
+    going continue proceed carry keep stop wait undo redo retry start begin finish finished ready tries thing things
+    little few every everything anything nothing doesnt dont didnt isnt cant wont whats thats im youre hows doesn't
+    didn't isn't won't cannot may hundred thousand small smaller big bigger tell sound sounds fun funny plus minus
+    divided equals sum square root percent joke jokes day weekend idea ideas opinion looks better best worse love loved
+    hate instead though job work works worked working al ben bo dan del ed ela ella esa fran mel mia ola uma
+    | nein danke dankeschon gut super toll prima klasse stimmt richtig falsch hallo moin servus tschuss guten morgen tag
+    abend nacht weiter weitermachen mache machst los nochmals dasselbe gleiche gleichen selbe anderen andere anderer
+    anderes beide beiden zwei drei vier funf zehn eins nachstes nachste nachster die mehr weniger mal einfach gehts dir
+    dich kommt passt verstanden einverstanden zeig gib warte stopp halt fertig bereit sehr ergibt fahre fort fortfahren
+    lass weiterfahren
+    | merci parfait tres bon bonne bonjour bonsoir salut revoir d'accord daccord continuez vas y allez allons fais
+    faites memes choses trois autre autres suivant suivante maintenant ensuite puis c'est ceci qu'est-ce prochaine
+    prochain etape plait stp svp arrete attends pret genial beaucoup pareil font mille poursuis poursuivez poursuivons
+    continuons avancons
+    | gracias ahora vez veces vale perfecto bueno buena buenos buenas dias tardes noches hola adios sigue siguiente
+    continua continuar adelante hazlo haz haga misma otros otras otro otra luego despues toca favor acuerdo listo espera
+    sim obrigado obrigada otimo perfeito bom boa dia tarde noite ola tchau proximo proxima faca faz fazer mesmo mesma
+    outros outras outro outra dois duas agora depois mas grazie nuovo perfetto ottimo bene buono buongiorno ciao avanti
+    prossimo prossima fai fare stesso stessa per altri altre altro altra due tre adesso ora ma viene dopo favore molto
+    quantos fa fanno son continuemos sigamos prosigue prosigamos dale venga continuiamo andiamo prosegui proseguiamo
+    pure continue prossiga vamos frente seguir segue
+    | сколько будет bedankt dank nee goed doei verder ga door doe hetzelfde zelfde twee volgende die andere alsjeblieft
+    dzieki dziekuje swietnie dobrze czesc dalej kontynuuj zrob samo pozostalych dwoch teraz potem nastepny nastepne lub
+    ale prosze спасибо отлично хорошо супер ладно ок привет пока дальше продолжай продолжить сделай сделать самое
+    остальных других двух теперь следующий и пожалуйста давай понятно evet hayir tesekkurler tesekkur ederim tamam guzel
+    harika merhaba devam simdi aynisini digerleri ikisi yap sirada lutfen peki tack nej bra perfekt hej fortsatt gor
+    samma andra tva sedan nasta ar snalla شكرا نعم لا حسنا ممتاز مرحبا استمر تابع الان افعل نفس الشيء للاخرين التالي
+    فضلك धन्यवाद हाँ नहीं ठीक अच्छा नमस्ते जारी रखो अब वही करो बाकी दो लिए आगे कृपया
 """
 _TALK_UNSPACED = """
     いくつ いくら て 这样 那样 這樣 等于 多少 等於 加 减 乘 一 二 三 四 五 六 七 八 九 十 얼마
