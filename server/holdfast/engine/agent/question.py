@@ -560,16 +560,26 @@ def _days(text: str, days: int) -> str:
 
 def passes(item: IndexedNote, wanted: Filter) -> bool:
     """Whether the filter lets a note through, as the index would have it."""
-    note = item.note
-    return (
-        (wanted.include_outdated or note.is_current(wanted.now))
-        and (not wanted.spaces or note.space in wanted.spaces)
-        and (not wanted.types or note.type in wanted.types)
-        and (not wanted.tiers or note.tier in wanted.tiers)
-        and (not wanted.tags or not set(map(tag_key, wanted.tags)).isdisjoint(map(tag_key, note.tags)))
-        and (wanted.after is None or note.happened >= wanted.after)
-        and (wanted.before is None or note.happened <= wanted.before)
-    )
+    is_of_now = wanted.include_outdated or item.note.is_current(wanted.now)
+    return is_of_now and not any(kept_out_by(item.note, wanted))
+
+
+def kept_out_by(note: Note, wanted: Filter) -> Iterator[str]:
+    """The arguments that keep a note out, each with what the note has instead."""
+    if wanted.spaces and note.space not in wanted.spaces:
+        yield f'spaces (it is in "{note.space}")'
+    if wanted.types and note.type not in wanted.types:
+        yield f"types (it is a {note.type})"
+    if wanted.tiers and note.tier not in wanted.tiers:
+        yield f"tiers (it is {note.tier})"
+    if wanted.tags and set(map(tag_key, wanted.tags)).isdisjoint(map(tag_key, note.tags)):
+        yield "tags"
+    if wanted.after is not None and note.happened < wanted.after:
+        yield f"created_after (it is of {note.happened[:10]})"
+    if wanted.before is not None and note.happened > wanted.before:
+        yield f"created_before (it is of {note.happened[:10]})"
+    if not wanted.include_outdated and note.is_outdated:
+        yield "being outdated (include_outdated shows it)"
 
 
 def of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:

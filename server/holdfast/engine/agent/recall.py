@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,6 +25,7 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     browsing,
     checked_phrasings,
+    kept_out_by,
     narrowed,
     odd_words,
     placed,
@@ -53,7 +54,7 @@ from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
 from holdfast.model.identifiers import shows_another_language, units_of, without_names
 from holdfast.model.lifecycle import MemoryRecalledEvent
-from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id, tag_key
+from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.passages import Budget, budget_of, most_of_each, passage
 from holdfast.model.prompts import is_no_question
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Weights
@@ -176,7 +177,7 @@ def _hidden(view: IndexView, asking: Asking, space: str | None, *, weak: bool) -
     for outdated in dict.fromkeys((asking.wanted.include_outdated, True)):
         everywhere = Filter(asking.wanted.now, include_outdated=outdated)
         best = answer(view, replace(free, wanted=everywhere), 1, explain=False, only_strong=not weak).hits
-        if best and (weak or not best[0].ranked.weak) and any(_reasons(best[0].note, asking.wanted)):
+        if best and (weak or not best[0].ranked.weak) and any(kept_out_by(best[0].note, asking.wanted)):
             return best[0]
     return None
 
@@ -184,13 +185,13 @@ def _hidden(view: IndexView, asking: Asking, space: str | None, *, weak: bool) -
 def _left_out(hidden: Hit, wanted: Filter) -> str:
     note = hidden.note
     what = f"A weak match ({hidden.ranked.relevance:.2f})" if hidden.ranked.weak else "A relevant note"
-    sentence = f"{what} is left out by {' and '.join(_reasons(note, wanted))}: {note.id}"
+    sentence = f"{what} is left out by {' and '.join(kept_out_by(note, wanted))}: {note.id}"
     return sentence if note.is_outdated else f"{sentence} {title_in_notice(note)}"  # what is not true is not said again
 
 
 def _lacking(note: Note, wanted: Filter) -> str:
     """Of what it is true that nothing relevant is in it, where this note is kept out: of a space, or of a filter."""
-    names = [reason.split(" ")[0] for reason in _reasons(note, wanted)]
+    names = [reason.split(" ")[0] for reason in kept_out_by(note, wanted)]
     if names == ["spaces"]:
         them = "the space" if len(wanted.spaces) == 1 else "the spaces"
         return f"Nothing relevant is in {them} {' and '.join(wanted.spaces)}."
@@ -202,24 +203,6 @@ def _lacking(note: Note, wanted: Filter) -> str:
 def title_in_notice(note: Note) -> str:
     """The title, or what it begins with."""
     return note.title if len(note.title) <= _LONGEST_TITLE else note.title[:_LONGEST_TITLE] + "…"
-
-
-def _reasons(note: Note, wanted: Filter) -> Iterator[str]:
-    """The arguments that keep a note out, each with what the note has instead."""
-    if wanted.spaces and note.space not in wanted.spaces:
-        yield f'spaces (it is in "{note.space}")'
-    if wanted.types and note.type not in wanted.types:
-        yield f"types (it is a {note.type})"
-    if wanted.tiers and note.tier not in wanted.tiers:
-        yield f"tiers (it is {note.tier})"
-    if wanted.tags and set(map(tag_key, wanted.tags)).isdisjoint(map(tag_key, note.tags)):
-        yield "tags"
-    if wanted.after is not None and note.happened < wanted.after:
-        yield f"created_after (it is of {note.happened[:10]})"
-    if wanted.before is not None and note.happened > wanted.before:
-        yield f"created_before (it is of {note.happened[:10]})"
-    if not wanted.include_outdated and note.is_outdated:
-        yield "being outdated (include_outdated shows it)"
 
 
 LARGEST_LIMIT = 50
