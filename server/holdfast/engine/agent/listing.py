@@ -280,9 +280,9 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
     happened = intent.over and window is not None and not asking.is_of_what_was_noted
     wished = intent.types or (HAPPENS if happened else ())
     kinds = [wished] if wished and not wanted.types else []
-    plain = [replace(intent, due=False)] if intent.agenda else []
+    plain = [((), replace(intent, due=False))] if intent.agenda else []
     tried = [(types, _formed(intent, types)) for types in [*kinds, *([()] if window is not None or not kinds else [])]]
-    for types, meant in [*tried, *(((), each) for each in plain)]:
+    for types, meant in [*tried, *plain]:
         typed = replace(wanted, types=types or wanted.types)
         is_ahead = asking.time is not None and asking.time.ahead  # "was passiert im Mai?"
         until = narrowed(typed, None, typed.now) if intent.over and not is_ahead else typed
@@ -343,12 +343,8 @@ def _list_in(
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
         timed = replace(timed, dated="happened")
     by_days = timed.dated != "noted" and (coming or not intent.types)
-    times = [when] if when else [_ahead(today)] if intent.due else []
-    said, capped = (
-        _said(view, wanted, times, coming=intent.due, rounds=intent.agenda or not intent.due)
-        if by_days
-        else ({}, False)
-    )
+    then = when or (_ahead(today) if intent.due else None)
+    said, capped = _said(view, wanted, then, intent) if then and by_days else ({}, False)
     if intent.form and not intent.due:
         said = {end: note.happened for end, note in of_form(view, replace(timed, types=()), intent.form).items()}
     if not intent.due and not intent.planned:
@@ -373,37 +369,32 @@ def _ahead(today: str) -> TimeWindow:
     return TimeWindow(None, None, "", days=Span(first, first + timedelta(days=_AHEAD)))
 
 
-def _said(
-    view: IndexView, wanted: Filter, times: Sequence[TimeWindow], *, coming: bool, rounds: bool
-) -> tuple[dict[str, str], bool]:
-    """Notes whose text names a day of these times, whenever they were told, each with the first day that it names.
+def _said(view: IndexView, wanted: Filter, when: TimeWindow, intent: Intent) -> tuple[dict[str, str], bool]:
+    """Notes whose text names a day of a time, whenever they were told, each with the first day that it names.
 
-    With `rounds` what comes round on one of a few days, too. With `coming` none whose days are over; where only what
-    has happened is asked for, none whose days are to come. Told as well is whether so many have its words that not all
-    were looked at.
+    What comes round on one of a few days, too, but of what is due only where all that is on then is asked for. Of what
+    is due none whose days are over; where only what has happened is asked for, none whose days are to come. Told as
+    well is whether so many have its words that not all were looked at.
     """
-    firsts: dict[str, str] = {}
-    capped = False
-    for when in times:
-        begins_now = coming and when.days.first is None  # "by the end of the month"
-        span = Span(date.fromisoformat(wanted.now[:10]), when.days.last) if begins_now else when.days
-        days = days_asked(span, when.words, openly=True)
-        if days is None:
-            continue
-        found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
-        notes = view.notes(item.id for item in (*found, *_by_weekdays(view, wanted, days)))
-        said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
-        firsts |= {
-            end: str(each.days.first)
-            for end, each in said.items()
-            if each is not None
-            and each.says == "then"
-            and (each.comes_round <= (rounds and _is_near(days, wanted.now)))
-            and not ((coming or each.comes_round) and str(each.days.last or "~") < wanted.now[:10])
-            and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
-        }
-        capped |= len(found) >= MOST_SAYING
-    return firsts, capped
+    begins_now = intent.due and when.days.first is None  # "by the end of the month"
+    span = Span(date.fromisoformat(wanted.now[:10]), when.days.last) if begins_now else when.days
+    days = days_asked(span, when.words, openly=True)
+    if days is None:
+        return {}, False
+    found = view.search(words_of_days(days), None, wanted, MOST_SAYING, MOST_SAYING).candidates
+    notes = view.notes(item.id for item in (*found, *_by_weekdays(view, wanted, days)))
+    said = {end: tells_when(item.note, days) for end, item in notes.items() if item.note.event_time is None}
+    rounds = (intent.agenda or not intent.due) and _is_near(days, wanted.now)
+    firsts = {
+        end: str(each.days.first)
+        for end, each in said.items()
+        if each is not None
+        and each.says == "then"
+        and each.comes_round <= rounds
+        and not ((intent.due or each.comes_round) and str(each.days.last or "~") < wanted.now[:10])
+        and not (wanted.before is not None and str(each.days.first or "") > wanted.before)
+    }
+    return firsts, len(found) >= MOST_SAYING
 
 
 def _is_near(days: DaysAsked, now: str) -> bool:
