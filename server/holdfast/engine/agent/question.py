@@ -137,15 +137,14 @@ def ranked_phrasing(
         extraordinary=phrasing.extraordinary | phrasing.seldom,
         beside=phrasing.beside,
     )
-    asked = replace(
-        question,
-        text=phrasing.text,
-        extraordinary=phrasing.extraordinary,
-        formed=phrasing.formed,
-        seldom=phrasing.seldom,
-    )  # feedback is on what was asked, and is in the question's own score
-    asked = placed_in(replace(asked, affinity={}), found)
-    return with_meaning(found, rank(found, asked, weights))
+    asked = replace(_said_as(question, phrasing), affinity={})  # feedback counts in the question's own score
+    return with_meaning(found, rank(found, placed_in(asked, found), weights))
+
+
+def _said_as(question: Question, phrasing: Phrasing) -> Question:
+    """The question in other words."""
+    extraordinary, formed, seldom = phrasing.extraordinary, phrasing.formed, phrasing.seldom
+    return replace(question, text=phrasing.text, extraordinary=extraordinary, formed=formed, seldom=seldom)
 
 
 _WORD = regex(r"[\w-]+")
@@ -256,24 +255,14 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         intent = replace(AGENDA_LIST, planned=begins > now.date() or is_of_plans)
         lapsed = None if is_of_plans and (time.days.last or date.max) - begins < _SOON else lapsed
     past = time is not None and time.past
-    extraordinary = frozenset(term for term in query_terms(text) if not ports.is_ordinary(term))
-    formed = frozenset(term for term in extraordinary if is_formed(term, ports.is_ordinary))
-    question = Question(
-        text,
-        None if wanted.spaces else space,
-        past=past,
-        extraordinary=extraordinary,
-        formed=formed,
-        seldom=seldom_of(query_terms(text), ports.is_common),
-        is_order=nothing == "order",
-        one_language=_reads_english_alone(ports),
-    )
+    is_order, one_language = nothing == "order", _reads_english_alone(ports)
+    asked = Question(text, None if wanted.spaces else space, past=past, is_order=is_order, one_language=one_language)
     wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
     return Asking(
         query,
         text,
         wanted,
-        question,
+        _said_as(asked, read_phrasing(ports, text)),
         time,
         intent=intent,
         idle=nothing,
