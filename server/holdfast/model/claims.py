@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Literal
 
 from holdfast.model.numbers import ANY_MONTH, MONTHS, NUMBERED, NUMERALS, ORDINALS, WEEKDAYS
 from holdfast.model.statement import (
@@ -24,6 +23,7 @@ from holdfast.model.statement import (
     COPULAS,
     GENERIC,
     GENERIC_STEMS,
+    KINDS,
     LONGEST,
     MINE,
     ROLES,
@@ -32,6 +32,7 @@ from holdfast.model.statement import (
     UNITS,
     UNSPACED,
     VERBS,
+    Kind,
     Statement,
     end_of_subject,
     named_first,
@@ -209,8 +210,6 @@ _VERB_ENDINGS = ("s", "t", "en", "ed")
 _NO_NAMES = STOP_WORDS.union(
     FRAME_WORDS, VERBS, _SILENT, WEEKDAYS, MONTHS, _ABOUT_OF, _OF_ANY.split(), ARTICLES, {"user"}
 )
-
-Kind = Literal["word", "name", "value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +392,7 @@ def _terms(tokens: list[str], first: int, names: frozenset[str], head: str) -> l
                     subject=is_subject,
                     aside=is_aside,
                     owner=token[:1].isupper() and token.endswith(("'s", "\u2019s")),
-                    generic=stem(text) in GENERIC_STEMS and text not in {"users", "things"},
+                    generic=stem(text) in GENERIC_STEMS and text not in KINDS,
                     about=_ABOUT_OF.get(text, frozenset()) if kind == "word" else frozenset(),
                 )
             )

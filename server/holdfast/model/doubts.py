@@ -27,6 +27,7 @@ from holdfast.model.identifiers import (
     COUNTED,
     GERMAN,
     OFTEN,
+    SURE_MONTHS,
     TIMES,
     UNITS,
     Apart,
@@ -126,13 +127,11 @@ _OCLOCK: Final = (
     r" (?:a )?(?:half|quarter|{hour})\b(?! of)|\bbetween {hour} and|\b{hour} (?:to|till|until|bis|a) {hour}\b)"
 )
 _LASTING = frozenset("until since forever never ever permanently bis nie seit immer jusqu depuis hasta desde".split())  # noqa: SIM905
-_SHORT = {name: number for name, number in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
 _NAMED_MONTH = regex(rf"\b(?:{any_of(MONTHS)})\b")
 _CAPITAL_MONTH = regex(
     r"\b(?:(?<=\w\s)May|May(?! (?:I|we|you|he|she|it|they|one|our|my|the)\b)|March|Mars|Mai|Mayo|März|Marzo)\b"
 )
 _ALIKE = 4  # letters that two forms of one name begin with: "Postgres" and "PostgreSQL"
-_UNSURE = frozenset({"may", "march", "mars"})  # words of another sense, where no capital says that they are months
 _YEAR = regex(r"(?<![\d.,:/-])(?:19|20)\d\d(?![\d.,:/]\d|\d)")
 _YES_OR_NO = regex(_BEGIN + r"(?:is|are|was|were|do|does|did|can|may|should|has|have|will|ist|sind|hat)\b")
 _WORD, _DIGIT = regex(r"[^\W_]+"), regex(r"\d")
@@ -564,9 +563,9 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
 
 def _months_of(text: str, plain: str) -> frozenset[int]:
     """The months that a text names; words that mean something else as well only with a capital."""
-    named = {match.group() for match in _NAMED_MONTH.finditer(plain)} - _UNSURE
+    named = {match.group() for match in _NAMED_MONTH.finditer(plain)} - say.ALSO_WORDS
     found = {MONTHS[name] for name in named}
-    found |= {_SHORT[word] for word in _WORD.findall(plain) if word in _SHORT}
+    found |= {SURE_MONTHS[word] for word in _WORD.findall(plain) if word in SURE_MONTHS}
     return frozenset(found | {MONTHS[folded(each)] for each in _CAPITAL_MONTH.findall(text)})
 
 

@@ -22,6 +22,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from holdfast.model.numbers import MONTHS
 from holdfast.model.when import spans as say
 from holdfast.model.words import (
     FRAME_WORDS,
@@ -43,7 +44,6 @@ from holdfast.model.words import (
 _GRAMMAR_OF_ANY = STOP_WORDS | OPEN_WORDS | FRAME_WORDS
 _GRAMMAR_SHARE, _PLAIN_WORDS = 0.2, 2  # of an English question's words; so few tell nothing
 _SURELY_ENGLISH = STOP_WORDS.difference(*FRAMES[1:])  # "was" is German too
-
 
 NEARLY_ALL: Final = 0.66  # share of what is asked about
 _MOST_UNITS = 16
@@ -394,13 +394,13 @@ OFTEN = frozenset(
     veces""".split()  # noqa: SIM905
 )
 UNITS = frozenset(folded(word) for word in say.UNITS)
-_MONTHS = frozenset(map(folded, say.MONTHS))
-_SHORT_MONTHS = frozenset(say.SHORT_MONTHS) - {"may", "mar", "jan"}  # words of another sense
+# Short names that are no words of another sense.
+SURE_MONTHS = {name: month for name, month in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
 TIMES = (
     UNITS
     | OFTEN
     | {folded(word) for word in (*say.MONTHS, *say.WEEKDAYS, *say.SEASONS)}
-    | _SHORT_MONTHS
+    | frozenset(SURE_MONTHS)
     | set(
         """today tomorrow yesterday morning afternoon evening night noon midnight early late soon later until since
         before after while during last next end start beginning recently now currently am pm heute morgen gestern abend
@@ -531,7 +531,7 @@ def numbered_in(plain: str) -> dict[str, str]:
     return {
         word: number
         for word, number in COUNTED.findall(plain)
-        if not any(word in words for words in (STOP_WORDS, _MONTHS, _SHORT_MONTHS, UNITS))
+        if not any(word in words for words in (STOP_WORDS, MONTHS, SURE_MONTHS, UNITS))
     }
 
 

@@ -176,7 +176,7 @@ _POINT_OF_A_WORD = regex(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
 _ENDINGS = regex(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
 _CHAT = regex(r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE)
 _ASIDE = regex(r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE)
-_LEAST_BEFORE = 4  # words before an aside
+_LEAST_BEFORE = 4  # words before an aside, or a reason
 _CONTRACTED = frozenset("it that this what who where when how there here let he she".split())  # noqa: SIM905 - as above
 _PRONOUNS = frozenset("I")
 _NUMBER = regex(r"\d[\d.,:/-]*")
@@ -187,7 +187,7 @@ _CHANGES = regex(r"\b(?:these days|from now on|any more|after all|as of|ab sofor
 _WHY = regex(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
 _DATED_LINE = regex(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
-_KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
+KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
 _STATES = regex(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
 # Between two clauses. The first one may only say of what the second is: "Bar next door: ...", "For the study, ...".
 _AND = "(?:so|and|but|und|aber|y|pero|et|mais)"
@@ -243,7 +243,7 @@ class Word:
 
     @property
     def generic(self) -> bool:
-        return self.stem in GENERIC_STEMS and self.text not in _KINDS and not self.alone
+        return self.stem in GENERIC_STEMS and self.text not in KINDS and not self.alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,7 +508,6 @@ _REASON = regex(
     re.IGNORECASE,
 )
 _A_VALUE = regex(rf"\b(?:{'|'.join(sorted(DAYS | NUMBER_WORDS.keys()))})\b")
-_LEAST_BEFORE = 4  # words before a reason
 
 
 def without_reasons(text: str) -> str:
@@ -537,12 +536,12 @@ _PAST = {  # of verbs whose stems differ
     "buy": "bought", "bring": "brought", "pay": "paid", "send": "sent", "get": "got", "make": "made", "sell": "sold",
     "tell": "told", "meet": "met", "write": "wrote", "build": "built", "take": "took", "give": "gave", "hold": "held",
 }  # fmt: skip
-_HOW_FAR, _MOSTLY = 120, 0.6  # characters, in which a text says what it is; of the words of what was to do
+HOW_FAR, _MOSTLY = 120, 0.6  # characters, in which a text says what it is; of the words of what was to do
 
 
 def tells_it_is_done(task: str, newer: str) -> bool:
     """Whether a text tells that a task, which is told without its label, was done."""
-    plain = lowered(newer[:_HOW_FAR])
+    plain = lowered(newer[:HOW_FAR])
     if not _HAS_HAPPENED.search(plain) or _NOT_YET.search(plain):
         return False
     wanted, stems = {word.stem for word in statement(task).words}, statement(newer).stems

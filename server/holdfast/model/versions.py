@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
 from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
-from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
+from holdfast.model.statement import CODE, HOW_FAR, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
 from holdfast.model.values import spelled_as
 from holdfast.model.words import folded, lowered, regex
 
@@ -241,13 +241,12 @@ _TO_DO = regex(  # by its label; "we have to ..." may be a rule that holds
     r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"
 )
 _DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
-_HOW_FAR = 120  # characters, in which a text says what it is
 
 
 @lru_cache(4096)
 def _kind(text: str) -> Literal["", "task", "breakdown"]:
     """What a text is that tells of no lasting fact: something to do, or what broke, and not what changed for it."""
-    plain = lowered(text[:_HOW_FAR])
+    plain = lowered(text[:HOW_FAR])
     if _TO_DO.match(plain):
         return "task"
     broke = _BROKE.search(plain) is not None and not statement(text).changed
@@ -256,7 +255,7 @@ def _kind(text: str) -> Literal["", "task", "breakdown"]:
 
 def is_done(older: str, newer: str) -> bool:
     """Whether the older text says by its label that something is to do, and the newer one that this was done."""
-    label = _TO_DO.match(lowered(older[:_HOW_FAR]))
+    label = _TO_DO.match(lowered(older[:HOW_FAR]))
     return label is not None and not _kind(newer) and tells_it_is_done(older[label.end() :], newer)
 
 
