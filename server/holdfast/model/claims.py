@@ -182,11 +182,7 @@ _UNIT_OF = {
     for word in " ".join(both).split()
 }
 _CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as above
-_JOINING = frozenset(
-    """at on in to by with from for of until since after before as around about under over only per down up than im am
-    um auf bei mit von bis seit nach vor zu zum zur ab an a la le les de du des en au aux el los las por con para desde
-    hasta que""".split()  # noqa: SIM905 - as above
-)
+_JOINING = frozenset(("since", "around", "per", "ab", "desde"))  # beside words of grammar
 _GERMAN = regex(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
 _SAID = regex(rf"[\w{SIGNS}]+")
 _CLOCK = regex(r"\d{1,2}[:.]\d\d")
