@@ -287,10 +287,11 @@ def _claim(content: str) -> Claim:
     if rest and _is_title(content, head):
         head, rest = f"{head} {rest[0]}", rest[1:]
     spans = [(match.group(), match.start()) for match in TOKEN.finditer(head)][:_MOST_TERMS]
-    cut = _end_of_claim(head, spans)
-    names = names_like_grammar(head)
-    terms = tuple(_terms([token for token, _ in spans], sum(at < cut for _, at in spans), names, head))
-    words = frozenset(_SAID.findall(folded(head[:cut])))
+    tokens, cut = [token for token, _ in spans], _end_of_claim(head, spans)
+    end, first_aside, names = end_of_subject(tokens), sum(at < cut for _, at in spans), names_like_grammar(head)
+    terms = tuple(_terms(tokens, end, first_aside, names, german=bool(_GERMAN.search(head))))
+    said, claimed = folded(head), folded(head[:cut])
+    words = frozenset(_SAID.findall(claimed))
     first = tuple(term for term in terms if not term.aside)
     prefixes: dict[str, tuple[str, ...]] = {}
     for term in terms:
@@ -299,11 +300,9 @@ def _claim(content: str) -> Claim:
     axes: dict[int, frozenset[str]] = {}
     for word in (words & _OPPOSITE_OF.keys()) - {"us"}:
         axes[_OPPOSITE_OF[word]] = axes.get(_OPPOSITE_OF[word], frozenset()) | {word}
-    said = folded(head)
-    plain = [folded(token.rstrip(_EDGES)) for token, _ in spans]
+    plain = [folded(token.rstrip(_EDGES)) for token in tokens]
     new = [place for place, word in enumerate(plain) if word in _NEWNESS]
-    end = end_of_subject([token for token, _ in spans])
-    part, wholes = _of_what([token for token, _ in spans], end, names)
+    part, wholes = _of_what(tokens, plain, end, names)
     later = _NEWNESS if all(place >= end for place in new) else frozenset[str]()  # only something of it is new
     return Claim(
         head=first,
@@ -321,9 +320,9 @@ def _claim(content: str) -> Claim:
         or any(part in head for part in CHANGE_PARTS)
         or _CHANGING.search(said) is not None,
         renewed=frozenset(stem(plain[place + 1]) for place in new if place + 1 < len(plain)),
-        ended=_ENDED.search(folded(head[:cut])) is not None,
+        ended=_ENDED.search(claimed) is not None,
         mine=not words.isdisjoint(MINE),
-        named=named_first([token for token, _ in spans[:4]], plain, _NO_NAMES - names),
+        named=named_first(tokens[:4], plain, _NO_NAMES - names),
         which=_which_of_what(first),
         spaced=UNSPACED.search(head) is None,
         part=part,
@@ -337,9 +336,8 @@ def _which_of_what(head: tuple[Term, ...]) -> tuple[str, str] | None:
     return (about[0], about[1]) if len(about) == 2 and about[0] not in _RELATIVE else None  # noqa: PLR2004 - as said
 
 
-def _of_what(tokens: list[str], end: int, names: frozenset[str]) -> tuple[str, frozenset[str]]:
+def _of_what(tokens: list[str], plain: list[str], end: int, names: frozenset[str]) -> tuple[str, frozenset[str]]:
     """The thing that a text begins with, and whose it is, if that is said behind it; its subject ends at `end`."""
-    plain = [folded(token.rstrip(_EDGES)) for token in tokens]
     at = next((place for place, word in enumerate(plain[:_LATEST_OF]) if word in _OF and place), len(plain))
     telling = [
         place
@@ -367,11 +365,9 @@ def _end_of_claim(head: str, spans: list[tuple[str, int]]) -> int:
     return min((end for end in ends if sum(at < end for _, at in spans) >= _LEAST_BEFORE), default=len(head))
 
 
-def _terms(tokens: list[str], first: int, names: frozenset[str], head: str) -> list[Term]:
-    """The words that say something, `names` among them; those from place `first` on only explain."""
-    german = _GERMAN.search(head) is not None
+def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, german: bool) -> list[Term]:
+    """The words that say something, `names` among them; the subject ends at `end`, from `first` on they explain."""
     plain = [folded(token.strip(_EDGES).removesuffix("'s").removesuffix("\u2019s")) for token in tokens]
-    end = end_of_subject(tokens)
     terms: list[Term] = []
     for place, (token, text) in enumerate(zip(tokens, plain, strict=True)):
         is_subject, is_aside = place < end, place >= first
