@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from holdfast.app import build_memory
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Edit, WouldDelete, delete_note, update_note
+from holdfast.engine.admin.notes import Edit, update_note
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.agent.remember import Duplicate
 from holdfast.engine.omi.now import NowUpdate, now_update
@@ -22,7 +21,7 @@ from holdfast.errors import QuotaExceededError, SettingsError
 from holdfast.settings import load_settings
 from holdfast.store.stored import Change
 from served import kept_in
-from worlds import CALLER, ask, found, keep, living, memory_on, show, until
+from worlds import CALLER, ask, deleted, found, keep, living, memory_on, show, until
 
 pytestmark = pytest.mark.anyio
 
@@ -35,13 +34,6 @@ async def limited(home: Path, notes: int = 0, mebibytes: int = 0) -> AsyncIterat
     memory.ports = replace(memory.ports, quota=Quota(notes, mebibytes))
     async with memory.running():
         yield memory
-
-
-async def delete(memory: Memory, note_id: str) -> None:
-    tokens = Confirmations()
-    would = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note_id, None))
-    assert isinstance(would, WouldDelete)
-    await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note_id, would.confirm))
 
 
 def files_in(home: Path) -> int:
@@ -69,7 +61,7 @@ async def test_reading_retiring_deleting_and_notes_of_the_day_go_on_when_it_is_f
         await memory.attend(lambda ports: now_update(ports, CALLER, NowUpdate(current_task="make room")))
         await memory.attend(lambda ports: mark_outdated(ports, CALLER, MarkOutdated(first.note.id, "wrong")))
         await memory.attend(lambda ports: update_note(ports, CALLER, Edit(second.note.id, content="Shorter.")))
-        await delete(memory, first.note.id)
+        await deleted(memory, first.note.id)
         await keep(memory, "There is room again.")
         with pytest.raises(QuotaExceededError):
             await keep(memory, "But for one note alone.")
@@ -84,7 +76,7 @@ async def test_bytes_are_limited_too_and_a_note_may_not_grow_past_them(tmp_path:
             await keep(memory, f"4 {LARGE}")
         with pytest.raises(QuotaExceededError):
             await memory.attend(lambda ports: update_note(ports, CALLER, Edit(small.note.id, content=LARGE)))
-        await delete(memory, kept[0].note.id)
+        await deleted(memory, kept[0].note.id)
         await memory.attend(lambda ports: update_note(ports, CALLER, Edit(small.note.id, content=LARGE)))
 
 

@@ -21,8 +21,6 @@ import pytest
 import postgres
 import sent
 from conftest import Effort
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.runtime import Memory
 from holdfast.errors import StorageError
@@ -34,7 +32,7 @@ from network import CuttingProxy, before
 from processes import environment_in, own_port, stdio
 from tables import assert_whole, rows, server, texts_in
 from unpacked import unpack
-from worlds import CALLER, ask, found, keep
+from worlds import CALLER, ask, found, keep, purged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
@@ -380,11 +378,7 @@ async def test_a_purge_through_one_server_leaves_nothing_in_the_other(tmp_path: 
     async with two_servers(tmp_path, pg.url, tenant) as (one, other):
         note = await keep(one, "The password of the lighthouse is xylophone.")
         assert found(await ask(other, "password of the lighthouse"))
-        tokens = Confirmations()
-        asked = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.note.id, None))
-        assert isinstance(asked, WouldPurge)
-        done = await one.attend(lambda ports: purge(ports, CALLER, tokens, note.note.id, asked.confirm))
-        assert isinstance(done, Purged)
+        await purged(one, note.note.id)
         assert not found(await ask(other, "password of the lighthouse"))
     for column in ("data FROM holdfast.notes", "data FROM holdfast.texts", "data FROM holdfast.trash",
                    "line FROM holdfast.journal"):  # fmt: skip

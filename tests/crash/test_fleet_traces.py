@@ -15,8 +15,6 @@ import pytest
 
 import postgres
 from holdfast.app import build_memory, build_tenants, tenant_home
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.jobs import daily
 from holdfast.engine.jobs.daily import JOBS, JobRunner
 from holdfast.engine.runtime import Memory
@@ -29,7 +27,7 @@ from holdfast.store.rows.database import Database
 from holdfast.store.rows.shared import RowVectors
 from holdfast.store.rows.upkeep import JOBS as JOBS_TURN
 from holdfast.store.rows.upkeep import LEASE, Lease
-from worlds import CALLER, ask, found, keep
+from worlds import ask, found, keep, purged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
@@ -43,13 +41,6 @@ async def server(home: Path, tenant: str, encoder: str = "none") -> AsyncIterato
     memory = build_memory(load_settings(given | {"HOLDFAST_ENCODER": encoder}))
     async with memory.running():
         yield memory
-
-
-async def erase(memory: Memory, note: str) -> None:
-    tokens = Confirmations()
-    asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldPurge)
-    assert isinstance(await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, asked.confirm)), Purged)
 
 
 async def traces_of(memory: Memory, note: str) -> list[bytes]:
@@ -78,7 +69,7 @@ async def test_a_purge_takes_the_vector_from_the_disk_of_every_server_that_runs(
         assert SECRET in found(await ask(other, "lamp room"))
         traces = await traces_of(other, note)
         assert any(name.startswith("encodings.db") for name in files_with(other_home, traces))
-        await erase(one, note)
+        await purged(one, note)
         assert SECRET not in found(await ask(other, "lamp room"))
         for home in (one_home, other_home):
             assert not files_with(home, traces)
@@ -98,7 +89,7 @@ async def test_a_server_that_was_away_while_a_note_was_purged_has_nothing_of_it_
             await ask(other, "lamp room")
             traces = await traces_of(other, note)
         assert files_with(away, traces)
-        await erase(one, note)
+        await purged(one, note)
     async with server(away, tenant, "builtin") as other:
         assert found(await ask(other, "tide gauge")) == ["The tide gauge is read at noon."]
         assert not files_with(away, traces)
@@ -111,7 +102,7 @@ async def test_a_server_that_ends_before_it_heard_of_a_purge_hears_of_it_when_it
         async with server(idle, tenant, "builtin") as other:
             await ask(other, "lamp room")
             traces = await traces_of(other, note)
-            await erase(one, note)
+            await purged(one, note)
             await other._reconciler.tend()  # what it does when nobody asks
     async with server(idle, tenant, "builtin") as other:
         assert not found(await ask(other, "lamp room"))
@@ -142,7 +133,7 @@ async def test_what_another_server_shares_while_a_note_is_purged_goes_with_it(
             await vectors.keep("a set", {hash_of(text): [b"vector"] for text in texts})
 
         monkeypatch.setattr(one, "ports", replace(one.ports, forget=forget_and_hear_of_it_again))
-        await erase(one, note)
+        await purged(one, note)
     assert encoded_texts(tenant) == set()
     await vectors._database.aclose()
 

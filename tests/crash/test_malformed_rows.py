@@ -11,9 +11,7 @@ import pytest
 
 import postgres
 from holdfast.app import build_memory
-from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.health import quarantine
-from holdfast.engine.admin.notes import Deleted, WouldDelete, delete_note
 from holdfast.engine.runtime import Memory
 from holdfast.engine.sync import follow
 from holdfast.model.access import tenant_key
@@ -23,7 +21,7 @@ from holdfast.store.folder import Folder
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.moving import load
 from holdfast.store.stored import LARGEST_FILE
-from worlds import CALLER, ask, found, keep, living
+from worlds import ask, deleted, found, keep, living
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
@@ -46,14 +44,6 @@ async def server(home: Path, tenant: str) -> AsyncIterator[Memory]:
 async def told(memory: Memory) -> dict[object, object]:
     """What is quarantined, and why."""
     return {item["path"]: item["reason"] for item in await memory.attend(quarantine)}
-
-
-async def delete(memory: Memory, note: str) -> None:
-    tokens = Confirmations()
-    asked = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldDelete)
-    done = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, asked.confirm))
-    assert isinstance(done, Deleted)
 
 
 async def load_folder(home: Path, tenant: str) -> None:
@@ -132,7 +122,7 @@ async def test_when_the_note_of_two_rows_with_one_id_is_deleted_the_other_is_the
     async with server(tmp_path / "one", tenant) as one, server(tmp_path / "other", tenant) as other:
         for memory in (one, other):
             assert found(await ask(memory, "When does the ferry leave?")) == ["The ferry leaves at noon."]
-        await delete(one, note.id)
+        await deleted(one, note.id)
         for memory in (one, other):
             assert await told(memory) == {}
             assert found(await ask(memory, "When does the ferry leave?")) == ["The ferry leaves at dusk."]

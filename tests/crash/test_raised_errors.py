@@ -39,7 +39,7 @@ from holdfast.store.rows.texts import record_of
 from network import CuttingProxy, before
 from raised import CODES, ENDED, PLACES, Plan, raising, watched
 from tables import assert_whole, rows, server, texts_in
-from worlds import CALLER, ask, found, keep
+from worlds import CALLER, ask, found, keep, purged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
@@ -405,18 +405,6 @@ def _left(owner: str, tenant: str) -> list[str]:
     ]
 
 
-async def _asked(memory: Memory, note: str, tokens: Confirmations) -> str:
-    asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldPurge)
-    return asked.confirm
-
-
-async def _purged(memory: Memory, note: str) -> object:
-    tokens = Confirmations()
-    confirm = await _asked(memory, note, tokens)
-    return await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, confirm))
-
-
 async def test_a_purge_whose_line_is_cut_at_commit_is_whole_and_told_as_done(
     tmp_path: Path, effort: Effort, tally: Counter[str]
 ) -> None:
@@ -429,7 +417,7 @@ async def test_a_purge_whose_line_is_cut_at_commit_is_whole_and_told_as_done(
                 note = (await keep(one, text)).note.id
                 assert text in found(await ask(two, f"password of lamp {number}"))
                 proxy.cuts.append("before" if number % 2 else "behind")
-                assert isinstance(await _purged(one, note), Purged)
+                await purged(one, note)
                 assert not proxy.cuts
                 for memory in (one, two):
                     assert text not in found(await ask(memory, f"password of lamp {number}"))
@@ -452,7 +440,7 @@ async def test_a_purge_that_is_not_heard_of_any_more_is_whole_or_not_at_all_and_
             note = (await keep(one, text)).note.id
             proxy.cuts, proxy.stays_down = [cut], True
             with pytest.raises(StorageError, match="Nothing is known to be changed"):
-                await _purged(one, note)
+                await purged(one, note)
             proxy.stays_down = False
             with anyio.fail_after(postgres.PATIENCE):
                 while not proxy.ended:  # noqa: ASYNC110 - it is a thread's
@@ -460,10 +448,10 @@ async def test_a_purge_that_is_not_heard_of_any_more_is_whole_or_not_at_all_and_
             assert (text in found(await ask(two, "password"))) == (cut == "before")
             assert bool(_left(pg.owner, tenant)) == (cut == "before")
             if cut == "before":
-                assert isinstance(await _purged(one, note), Purged)
+                await purged(one, note)
             else:
                 with pytest.raises(MemoryNotFoundError, match="Nothing is kept"):
-                    await _purged(one, note)
+                    await purged(one, note)
             for memory in (one, two):
                 assert text not in found(await ask(memory, "password"))
     assert _left(pg.owner, tenant) == []

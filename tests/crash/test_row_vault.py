@@ -30,8 +30,6 @@ from holdfast.backup import row_vault
 from holdfast.backup.archive import Target
 from holdfast.backup.row_vault import RowVault
 from holdfast.backup.vault import ROUNDS
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.engine.omi.now import NowUpdate, now_update
 from holdfast.engine.ports import Vault
@@ -51,7 +49,7 @@ from holdfast.store.stored import Packed
 from processes import ROOT, until
 from tables import assert_whole, rows, server, texts_in
 from vaults import fill, opened, tree, wreck
-from worlds import CALLER, ask, found, keep
+from worlds import CALLER, ask, found, keep, purged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
@@ -347,12 +345,7 @@ async def test_a_backup_that_a_purge_comes_between_has_nothing_of_the_note(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(back_up)
             await anyio.to_thread.run_sync(reached.wait, postgres.PATIENCE)
-            tokens = Confirmations()
-            asked = await other.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
-            assert isinstance(asked, WouldPurge)
-            done = await other.attend(lambda ports: purge(ports, CALLER, tokens, note, asked.confirm))
-            assert isinstance(done, Purged)
-            assert done.kept.backups == ()
+            assert (await purged(other, note)).kept.backups == ()
             going.set()
         async with vault_of(tenant) as kept:
             assert [backup.backup_id for backup in await kept.backups()] == made

@@ -14,8 +14,6 @@ import pytest
 
 import postgres
 from holdfast.app import build_memory
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Purged, WouldPurge, purge
 from holdfast.engine.encoding import drain, progress
 from holdfast.engine.runtime import Memory
 from holdfast.model.access import tenant_key
@@ -23,7 +21,7 @@ from holdfast.settings import load_settings
 from holdfast.store.rows.database import Database
 from holdfast.store.rows.shared import RowVectors
 from ollama_server import MODEL, Ollama, serving_ollama
-from worlds import CALLER, PATIENCE, ask, found, keep
+from worlds import PATIENCE, ask, found, keep, purged
 
 pytestmark = pytest.mark.anyio
 shared = pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)
@@ -93,14 +91,6 @@ async def encode_all(memory: Memory, *models: str) -> dict[str, str]:
                 await anyio.sleep(0.02)
 
 
-async def erase(memory: Memory, note: str) -> None:
-    tokens = Confirmations()
-    asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldPurge)
-    done = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, asked.confirm))
-    assert isinstance(done, Purged)
-
-
 def vectors_in(home: Path, name: str, table: str) -> set[bytes]:
     """Of the one file of this name below a folder."""
     [path] = home.rglob(name)
@@ -165,7 +155,7 @@ async def test_a_purge_takes_both_vectors_out_of_the_index_and_the_cache(tmp_pat
         assert len(gone) == 2
         assert gone <= vectors_in(tmp_path, "index.db", "vectors")
         assert gone <= vectors_in(tmp_path, "encodings.db", "encodings")
-        await erase(memory, crane)
+        await purged(memory, crane)
         await encode_all(memory, *BOTH)
         kept = vectors_in(tmp_path, "index.db", "vectors")
         assert kept
@@ -213,7 +203,7 @@ async def test_a_purge_takes_both_vectors_from_every_server_and_from_the_databas
         before = {vector for _, vector in shared_rows(pg.owner, str(tmp_path))}
         assert len(gone) == 2
         assert gone <= before
-        await erase(one, crane)
+        await purged(one, crane)
         left = {vector for _, vector in shared_rows(pg.owner, str(tmp_path))}
         assert left
         assert not gone & left

@@ -10,8 +10,6 @@ from unittest.mock import patch
 import anyio
 
 from backed_up import backed_up, brought_elsewhere
-from holdfast.engine.admin.gate import Confirmations
-from holdfast.engine.admin.notes import Deleted, WouldDelete, WouldPurge, delete_note, purge
 from holdfast.engine.admin.undo import undo
 from holdfast.engine.agent.feedback import Feedback, MarkOutdated, mark_outdated, submit_feedback
 from holdfast.engine.maintenance.verdicts import MergeVerdict, Outcome, Work, propose
@@ -29,7 +27,7 @@ from holdfast.store.rows.moving import dump, load
 from holdfast.store.rows.texts import _erase
 from holdfast.store.rows.upkeep import Held, RowUpkeep
 from holdfast.store.rows.upkeep import _purge as _purge_trash
-from worlds import CALLER, ask, keep
+from worlds import CALLER, ask, deleted, keep, purged
 
 LONG_AGO, NOW, LATER = "2001-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2999-01-01T00:00:00Z"
 
@@ -41,7 +39,7 @@ async def everything(memory: Memory) -> None:
     await _past(memory, note)
     await _jobs(memory)
     await backed_up(memory)
-    await _purge(memory, note)
+    await purged(memory, note)
 
 
 async def _notes(memory: Memory) -> str:
@@ -78,7 +76,7 @@ async def _pages(memory: Memory) -> None:
         await store.list_pages(folder)
     assert await store.page_marks([now_page(CALLER.space)])
     await store.page_records("")
-    await _purge(memory, one)
+    await purged(memory, one)
     await store.drop_page((await store.list_pages(CAPSULES))[0])
 
 
@@ -102,15 +100,12 @@ async def _past(memory: Memory, note: str) -> None:
     ]
     await past.replaced(deleted)
     await past.drop(deleted)
-    await _purge(memory, await _delete(memory, "The dinghy sank."))
+    await purged(memory, await _delete(memory, "The dinghy sank."))
 
 
 async def _delete(memory: Memory, text: str) -> str:
-    note, tokens = (await keep(memory, text)).note.id, Confirmations()
-    asked = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldDelete)
-    done = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, asked.confirm))
-    assert isinstance(done, Deleted)
+    note = (await keep(memory, text)).note.id
+    await deleted(memory, note)
     return note
 
 
@@ -123,13 +118,6 @@ async def _jobs(memory: Memory) -> None:
     await upkeep.sizes()
     undone = [line.change for line in await memory.ports.store.past.records(("undo",)) if line.change]
     assert await upkeep.purge_trash({change: ["0" * 64] for change in undone})
-
-
-async def _purge(memory: Memory, note: str) -> None:
-    tokens = Confirmations()
-    asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
-    assert isinstance(asked, WouldPurge)
-    await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, asked.confirm))
 
 
 async def beside(url: str, tenant: str, folder: Path) -> None:

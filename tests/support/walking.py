@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.engine.admin.gate import Confirmations
 from holdfast.engine.admin.notes import (
     BroughtBack,
     Connect,
-    Deleted,
     Edit,
     Edited,
-    WouldDelete,
     connect_notes,
-    delete_note,
     restore_note,
     update_note,
 )
@@ -24,7 +20,7 @@ from holdfast.engine.maintenance.batches import Verdicts, judge
 from holdfast.engine.maintenance.verdicts import ConsolidationVerdict, MergeVerdict
 from holdfast.engine.ports import Ports
 from holdfast.engine.runtime import Memory
-from worlds import CALLER
+from worlds import CALLER, deleted
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ async def do(memory: Memory, verb: str, given: dict[str, Any]) -> Did:
     """One verb on a memory; the errors are the engine's own."""
     match verb:
         case "delete":
-            return Did(await _delete(memory, given["node_id"]))
+            return Did((await deleted(memory, given["node_id"])).change_id)
         case "undo":
             outcome = await memory.attend(lambda ports: undo(ports, CALLER, given["change_id"]))
             return Did(None, already=True) if isinstance(outcome, AlreadyUndone) else Did(outcome.change_id)
@@ -62,15 +58,6 @@ async def _simple(ports: Ports, verb: str, given: dict[str, Any]) -> Edited | Ou
         case "restore":
             return await restore_note(ports, CALLER, given["node_id"])
     raise ValueError(verb)
-
-
-async def _delete(memory: Memory, node_id: str) -> str:
-    tokens = Confirmations()
-    dry = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, node_id, None))
-    assert isinstance(dry, WouldDelete)
-    done = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, node_id, dry.confirm))
-    assert isinstance(done, Deleted)
-    return done.change_id
 
 
 async def _judge(memory: Memory, verdicts: Verdicts) -> Did:

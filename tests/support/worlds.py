@@ -20,6 +20,8 @@ import processes
 from holdfast.app import new_change_id, new_note_id, now
 from holdfast.encode.provider import KeptEncoders, VectorSet
 from holdfast.encode.wordpiece import is_common, is_ordinary
+from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.admin.notes import Deleted, Purged, WouldDelete, WouldPurge, delete_note, purge
 from holdfast.engine.agent.browse import Node, recall_node
 from holdfast.engine.agent.recall import Recall, Recalled, recall
 from holdfast.engine.agent.remember import Outcome, Remember, remember
@@ -105,6 +107,26 @@ async def ask(memory: Memory, query: str, **given: Any) -> Recalled:
 
 async def show(memory: Memory, note_id: str) -> Node:
     return await memory.attend(lambda ports: recall_node(ports, note_id))
+
+
+async def deleted(memory: Memory, note: str) -> Deleted:
+    """Delete a note, as somebody who confirms it."""
+    tokens = Confirmations()
+    asked = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, None))
+    assert isinstance(asked, WouldDelete)
+    done = await memory.attend(lambda ports: delete_note(ports, CALLER, tokens, note, asked.confirm))
+    assert isinstance(done, Deleted)
+    return done
+
+
+async def purged(memory: Memory, note: str) -> Purged:
+    """Erase a note, as somebody who confirms it."""
+    tokens = Confirmations()
+    asked = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, None))
+    assert isinstance(asked, WouldPurge)
+    done = await memory.attend(lambda ports: purge(ports, CALLER, tokens, note, asked.confirm))
+    assert isinstance(done, Purged)
+    return done
 
 
 def found(answer: Recalled) -> list[str]:
