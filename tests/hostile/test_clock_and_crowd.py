@@ -23,7 +23,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.errors import ConflictError, StorageError
 from holdfast.model.note import note_id
 from holdfast.store.filesystem import FileSystem
-from processes import stdio, until
+from processes import most_memory, stdio, until
 from served import ERAS, SPACE, Clock, serving
 from worlds import CALLER, ask, found, keep, living
 
@@ -249,12 +249,3 @@ memory.START_SECONDS = 1e9
 from holdfast.__main__ import main
 sys.exit(main())
 """
-
-
-def most_memory(pid: int) -> int:
-    """The most that a process has ever held, in bytes; 0 where a system does not tell."""
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        return 0
-    (line,) = (line for line in status.read_text("ascii").splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) << 10

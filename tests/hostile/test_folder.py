@@ -23,7 +23,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from processes import stdio, until
+from processes import most_memory, stdio, until
 from served import ERAS, SPACE, Agent, assert_named, serving
 
 pytestmark = [
@@ -199,15 +199,6 @@ def test_one_process_outlives_all_of_it_at_once_and_does_not_grow(
         assert "Quarantined" in " ".join(answer["notices"])
         assert most_memory(server.process.pid) - before < 32 << 20
         assert server.end()[0] == 0
-
-
-def most_memory(pid: int) -> int:
-    """The most that a process has ever held, in bytes; 0 where a system does not tell."""
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        return 0
-    (line,) = (line for line in status.read_text("ascii").splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) << 10
 
 
 # Links in the place of folders

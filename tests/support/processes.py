@@ -52,6 +52,15 @@ def environment_in(home: Path) -> dict[str, str]:
     }
 
 
+def most_memory(pid: int) -> int:
+    """The most that a process has ever held, in bytes; 0 where a system does not tell."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return 0
+    (line,) = (line for line in status.read_text("ascii").splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) << 10
+
+
 def stored_at(home: Path) -> dict[str, str]:
     """What servers are told of where notes are kept, if not in the folder."""
     del home
