@@ -51,7 +51,7 @@ from processes import HOLDFAST, environment_in, stdio
 from sampled import FAULTS, Fault, moments, sort_of, unfailed
 from worlds import ask, living
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(900), pytest.mark.usefixtures("no_waiting_for_the_disk")]
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 ONE_LINE = "submit_feedback"  # a change that is one line of the journal has few steps: each is tried with every fault
@@ -59,11 +59,6 @@ EDGE = 4  # steps
 NEVER = 1 << 30
 TRIES = 4  # at a sort of call that comes at another number each time
 LANES = 2  # servers that are tried at the same time, in the long form
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # in this process; what is flushed is not the matter here
 
 
 @dataclass(frozen=True)

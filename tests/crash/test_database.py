@@ -37,11 +37,6 @@ from worlds import CALLER, ask, found, keep, purged
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 @asynccontextmanager
 async def two_servers(tmp_path: Path, url: str, tenant: str) -> AsyncIterator[tuple[Memory, Memory]]:
     async with server(tmp_path / "one", url, tenant) as one, server(tmp_path / "other", url, tenant) as other:

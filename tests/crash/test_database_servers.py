@@ -40,11 +40,6 @@ from worlds import CALLER, ask, found, keep, show
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), reason=postgres.MISSING)]
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 @asynccontextmanager
 async def servers(
     tmp_path: Path, url: str, tenant: str, count: int = 2, encoder: str = "none"

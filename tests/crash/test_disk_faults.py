@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import sys
@@ -24,7 +23,7 @@ from holdfast.model.note import Note
 from holdfast.store.codec import Surroundings, note_of, parse
 from worlds import CALLER, ask, found, keep, living, show
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600), pytest.mark.usefixtures("no_waiting_for_the_disk")]
 
 TEXTS = ("The harbour opens at six", "The lighthouse keeper is called Ada", "The ferry leaves twice a day")
 NEW_TEXT = "The harbour opens at seven since the spring"
@@ -64,11 +63,6 @@ VERBS = {
     "mark outdated": Verb(outdate, 0, slice(1, 2)),
 }
 verbs = pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # what is flushed is modelled, not done
 
 
 @pytest.fixture

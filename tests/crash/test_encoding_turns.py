@@ -44,11 +44,6 @@ TURN = "SELECT until FROM holdfast.leases WHERE tenant = %s AND name LIKE 'encod
 Encode = Callable[[BuiltinEncoder, Sequence[str]], Awaitable[None]]
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 async def backlog(tmp_path: Path, url: str, tenant: str) -> None:
     """Notes that nobody has encoded."""
     async with server(tmp_path / "without", url, tenant) as memory, anyio.create_task_group() as tasks:

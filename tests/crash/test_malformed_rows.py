@@ -28,11 +28,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), rea
 HARMED = b"---\nid: [\n---\nnobody reads this\n"
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 @asynccontextmanager
 async def server(home: Path, tenant: str) -> AsyncIterator[Memory]:
     given = {"HOLDFAST_HOME": str(home), "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}

@@ -20,11 +20,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not postgres.is_there(), rea
 QUESTION = "Which berth has the crane?"
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 async def ask_at_once(memory: Memory, query: str) -> Recalled:
     """As the tool asks."""
     return await memory.attend(lambda ports: recall(ports, CALLER, Recall(query)), past=False)

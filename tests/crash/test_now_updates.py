@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -20,14 +19,9 @@ from holdfast.store.notes import NoteFiles
 from plans import leftovers, let_go
 from worlds import living, memory_on
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300), pytest.mark.usefixtures("no_waiting_for_the_disk")]
 
 CALLER = Caller("harbour", "a test", "pytest")
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)
 
 
 async def update(memory: Memory, task: str, done: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from holdfast.store.notes import NoteFiles
 from holdfast.store.stored import Change, Committed, PageChange
 from plans import IDS, OLD, leftovers, let_go, load_all, make_template, opened
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600), pytest.mark.usefixtures("no_waiting_for_the_disk")]
 
 Pages = dict[str, bytes]
 NOW, SPACED, LOG, CAPSULE = "NOW.md", "now/harbour.md", "daily/2026-11-20.md", "capsules/20261120T120000.json"
@@ -47,11 +46,6 @@ OLD_STATE: State = (BEFORE, OLD["a"])
 
 def after(plan: Pages) -> State:
     return BEFORE | plan, REWRITTEN if CAPSULE in plan else OLD["a"]
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)  # what is flushed is modelled, not done
 
 
 @pytest.fixture

@@ -63,11 +63,6 @@ KEPT = {
 Table = list[tuple[Any, ...]]
 
 
-@pytest.fixture
-def tenant(tmp_path: Path) -> str:
-    return str(tmp_path)
-
-
 @asynccontextmanager
 async def vault_of(tenant: str, clock: Callable[[], datetime] = now) -> AsyncIterator[RowVault]:
     """A server's vault of a memory, without the rest of the server."""

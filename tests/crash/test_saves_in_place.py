@@ -22,7 +22,7 @@ from holdfast.store.stored import Change, PageChange, Stored
 from inplace import SECOND, STAGES, Dated, Editor, Unknowing
 from plans import IDS, let_go, make_template, opened
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_waiting_for_the_disk")]
 
 MARK = b"what the person typed"
 AGAIN = b"what the person typed later"
@@ -30,11 +30,6 @@ DISKS = {"who has a file open is known": Dated, "it is not known": Unknowing}
 disks = pytest.mark.parametrize("disk", DISKS.values(), ids=DISKS)
 whats = pytest.mark.parametrize("what", ["rewrite", "deletion", "page"])
 stages = pytest.mark.parametrize("stage", STAGES)
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _handle: None)
 
 
 @pytest.fixture
