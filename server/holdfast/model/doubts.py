@@ -46,7 +46,7 @@ from holdfast.model.note import Note
 from holdfast.model.numbers import MONTHS
 from holdfast.model.when import spans as say
 from holdfast.model.when.told import DaysAsked, other_days
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives, table_parts
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -370,8 +370,7 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
 @cache  # read when the first question is, so that a start does not wait for it
 def _table() -> list[list[str]]:
     """The lines of each part of the table: of attributes, of lists, of kinds of numbers."""
-    parts = _TABLE.read_text("utf-8").split("\n--\n")
-    return [[line for line in part.split("\n") if line and line[0] != "#"] for part in parts]
+    return [[line for line in part.split("\n") if line] for part in table_parts(_TABLE)]
 
 
 @cache

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -38,6 +37,7 @@ from holdfast.model.words import (
     query_terms,
     regex,
     relatives,
+    table_parts,
     written_as_names,
 )
 
@@ -446,15 +446,14 @@ class NamedThing(NamedTuple):
 @cache  # read when the first question is, so that a start does not wait for it
 def _tables() -> list[dict[str, tuple[int, int]]]:
     """Of each part of the table, for each of its words the sort and which of that it is."""
-    text = re.sub(r"#.*\n", "", _APART.read_text("utf-8")).replace("\n  ", " ")
     return [
         {
             word: (line, which)
-            for line, words in enumerate(part.strip().split("\n"))
+            for line, words in enumerate(part.replace("\n  ", " ").strip().split("\n"))
             for which, same in enumerate(words.split())
             for word in same.split("=")
         }
-        for part in text.split("\n--\n")
+        for part in table_parts(_APART)
     ]
 
 

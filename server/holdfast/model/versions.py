@@ -25,7 +25,7 @@ from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
 from holdfast.model.statement import CODE, HOW_FAR, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, lowered, regex
+from holdfast.model.words import folded, lowered, regex, table_parts
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -58,10 +58,9 @@ _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an or
 
 def _weights() -> list[dict[str, float]]:
     """The parts of the table: for each sign its weight."""
-    lines = Path(__file__).with_suffix(".txt").read_text("utf-8").split("\n")
-    parts = "\n".join(line for line in lines if line[:1] != "#").split("\n--\n")
     return [
-        {name: float(weight) for weight, name in re.findall(r"^ *(\S+)  (.+)$", part, re.MULTILINE)} for part in parts
+        {name: float(weight) for weight, name in re.findall(r"^ *(\S+)  (.+)$", part, re.MULTILINE)}
+        for part in table_parts(Path(__file__).with_suffix(".txt"))
     ]
 
 

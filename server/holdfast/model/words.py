@@ -477,6 +477,12 @@ def question_key(text: str) -> str:
     return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
 
 
+def table_parts(path: Path) -> list[str]:
+    """The parts of a table, between which a line of two signs stands, without its comments."""
+    lines = path.read_text("utf-8").split("\n")
+    return "\n".join(line for line in lines if line[:1] != "#").split("\n--\n")
+
+
 def tables(text: str) -> dict[str, list[tuple[str, str, int]]]:
     """Tables of words, of each word what its line says it means, and its place in the line.
 
