@@ -35,15 +35,20 @@ def remove_all_but_the_vault(home: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+async def wrecked_and_restored(home: Path) -> None:
+    """A folder that is backed up, wrecked and restored is as it was."""
+    before = tree(home)
+    async with opened(home) as store:
+        backup = await store.vault.back_up("a test")
+        wreck(home)
+        await store.vault.restore(backup.backup_id, JournalRecord())
+    assert tree(home) == before
+
+
 @pytest.mark.timeout(240)
 async def test_ten_thousand_notes_that_were_wrecked_are_restored_byte_for_byte(tmp_path: Path) -> None:
     fill(tmp_path, 10_000)
-    before = tree(tmp_path)
-    async with opened(tmp_path) as store:
-        backup = await store.vault.back_up("a test")
-        wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, JournalRecord())
-    assert tree(tmp_path) == before
+    await wrecked_and_restored(tmp_path)
     assert not [path for path in (tmp_path / "vault").iterdir() if path.name.startswith(".")]
 
 
@@ -262,12 +267,7 @@ async def test_what_cannot_be_read_is_told_and_not_lost_by_a_restore(tmp_path: P
 async def test_names_that_are_no_text_come_back(tmp_path: Path) -> None:
     fill(tmp_path, 1)
     (tmp_path / "memories" / os.fsdecode(b"caf\xe9.md")).write_bytes(b"latin-1")
-    before = tree(tmp_path)
-    async with opened(tmp_path) as store:
-        backup = await store.vault.back_up("a test")
-        wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, JournalRecord())
-    assert tree(tmp_path) == before
+    await wrecked_and_restored(tmp_path)
 
 
 async def test_an_empty_folder_can_be_backed_up_and_restored(tmp_path: Path) -> None:
@@ -284,12 +284,7 @@ async def test_a_disk_without_second_names_is_copied(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "link", no_links)
     fill(tmp_path, 5)
-    before = tree(tmp_path)
-    async with opened(tmp_path) as store:
-        backup = await store.vault.back_up("a test")
-        wreck(tmp_path)
-        await store.vault.restore(backup.backup_id, JournalRecord())
-    assert tree(tmp_path) == before
+    await wrecked_and_restored(tmp_path)
 
 
 async def test_a_plan_that_cannot_be_read_stops_everything_with_a_sentence(tmp_path: Path) -> None:
