@@ -983,3 +983,37 @@ def test_the_day_before_an_event_is_counted_from_it() -> None:
 def test_a_note_names_its_days_in_the_same_words(text: str, first: str, last: str, says: str | None) -> None:
     said = says_when(text, TODAY.date(), DaysAsked(date.fromisoformat(first), date.fromisoformat(last), openly=True))
     assert (said.says if said else None) == says
+
+
+@pytest.mark.parametrize(
+    ("query", "is_read"),
+    [
+        ("qu'est-ce qu'on a fait hier ?", True),
+        ("que s'est-il passé hier ?", True),
+        ("wer hat hier die Schlüssel?", False),
+        ("was ist hier passiert?", False),
+        ("what does hier mean?", False),
+    ],
+)
+def test_hier_is_yesterday_in_french_alone(query: str, *, is_read: bool) -> None:
+    assert (read_time(query, ASKED) is not None) is is_read
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Friday is pizza night.", 6),
+        ("Thursday evenings are for the boats.", 5),
+        ("On Monday mornings the bins are put out.", 9),
+        ("Tuesday's lunch is with the board.", 10),
+        ("The lunch of the board was on Tuesday.", 0),
+        ("Friday was a long day.", 0),
+    ],
+)
+def test_what_is_said_of_a_weekday_comes_round(text: str, day: int) -> None:
+    rounds = [
+        each
+        for each in range(5, 12)
+        if (found := says_when(text, date(2026, 11, 4), _only(date(2026, 11, each)))) and found.comes_round
+    ]
+    assert rounds == ([day] if day else [])

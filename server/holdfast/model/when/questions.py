@@ -17,7 +17,7 @@ from holdfast.model.when import spans
 from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span, is_over, related
-from holdfast.model.words import own_lines, regex
+from holdfast.model.words import languages_of, own_lines, regex
 
 _LETTERS = r"[^\W\d_]"
 _PLAIN = regex(
@@ -38,7 +38,7 @@ def masked(line: str) -> str:
     text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), say.lowered(line).translate(_TYPEWRITTEN))
     text = _TOKEN.sub(lambda token: token.group() if _is_plain(token.group()) else _blank(token), text)
     text = _PART_HYPHEN.sub(r"\1 ", re.sub(r"\s", " ", text))
-    return _ALSO_WORD.sub(lambda word: word.group() if _is_month(word, line) else _blank(word), text)
+    return _ALSO_WORD.sub(lambda word: word.group() if _is_time(word, line) else _blank(word), text)
 
 
 def _is_plain(token: str) -> bool:
@@ -49,8 +49,8 @@ def _blank(match: re.Match[str]) -> str:
     return "\0" * len(match.group())
 
 
-# "may" and "march" are verbs, "mars" is a planet, unless their neighbours make them months.
-_ALSO_WORD = regex(r"\b(?:may|march|mars)\b")
+# "may" and "march" are verbs, "mars" is a planet, unless their neighbours make them months; "hier" is German too.
+_ALSO_WORD = regex(r"\b(?:may|march|mars|hier(?! soir\b| matin\b))\b")
 _SURE_BEFORE = regex(
     r"(?:\b(?:in|last|next|early|mid|late|since|until|till|between|(?:end|start|beginning|middle|week) of)|"
     r"\d(?:st|nd|rd|th)(?: of)?|\b(?:between|from) \S+(?: \S+)? (?:and|to|through)) $"
@@ -63,9 +63,11 @@ _ENDS = regex(r"(?:\.? \d{1,2})?\s*(?:$|[?.!,;:)]|'s\b|(?:to|until|through|and|-
 _MARS_BEFORE = regex(r"\b(?:en|de|du|début|fin|mi|depuis|avant|après|\d{1,2}|1er) $")
 
 
-def _is_month(word: re.Match[str], line: str) -> bool:
+def _is_time(word: re.Match[str], line: str) -> bool:
     """Whether `word` of the lowered `line` is a month: a capital tells, but not at the beginning of a sentence."""
     before, behind = word.string[: word.start()], word.string[word.end() :]
+    if word.group() == "hier":
+        return languages_of(line) == (_FRENCH,)
     if word.group() == "mars":
         return bool(_MARS_BEFORE.search(before))
     if _SURE_BEFORE.search(before) or _SURE_BEHIND.match(behind):
@@ -299,6 +301,7 @@ _SAID_OF = regex(
 _MODAL = regex(r"\b(?:may|can|could|should|shall|must|would)\b")
 _MOST_TIMES = 60  # that a day comes round again until it is one that comes: 29 February, and a question years later
 _ENDS_OF_TIME = (date.min, date.max)
+_FRENCH = 2  # as `languages_of` counts
 DATED = 3  # the rank of a period with its year
 SOON = frozenset({"weekday", "the weekend", "date"})  # kinds that are of the nearest time
 _EVENT_WORDS = 6
@@ -310,7 +313,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     event = _event(text, line)
     named = (each for each in windows(text, asked.date()) if each.kind != "in a spell")
     surest = max(named, key=lambda each: each.rank, default=None)  # the first of them
-    verbs = _ALSO_WORD.sub(lambda word: _spaces(word) if _is_month(word, line) else word.group(), say.lowered(line))
+    verbs = _ALSO_WORD.sub(lambda word: _spaces(word) if _is_time(word, line) else word.group(), say.lowered(line))
     window = None if surest and surest.kind == "today" and _MODAL.search(verbs) else surest
     mark = _mark(text) or _UNSPACED_MARK.search(line)
     later = _LATER.search(verbs) or _LEAVE.match(verbs)

@@ -30,7 +30,8 @@ _OF_WHICH_YEAR = regex(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|a
 _NAMES = "|".join(sorted(say.WEEKDAYS, key=len, reverse=True))
 _TURN = regex(
     r"\b(?:every|each|jeden|jede|chaque|tous les|cada|todos los|los)(?P<second> (?:second|other|zweiten|2nd))? "
-    rf"(?P<day>{_NAMES})s?\b|\b(?P<days>(?:{_NAMES})s)\b"
+    rf"(?P<day>{_NAMES})s?\b|\b(?P<days>(?:{_NAMES})s)\b|\b(?P<part>{_NAMES}) (?:morning|evening|afternoon|night)s\b"
+    rf"|(?:\A|[.!?] )(?P<is>{_NAMES})(?: (?:is|are|ist|sind|est|es)\b|'s \w+ (?:is|are)\b)"
 )
 _MOVED = regex(
     r"\b(?:moved|postponed|rescheduled|shifted|pushed|brought forward|verschoben|verlegt|reportée?s?|déplacée?s?"
@@ -202,7 +203,9 @@ def turns_in(plain: str) -> list[Turn]:
     """Those that a lower-case text names; none where it says what there is not then."""
     if _NOT_THEN.search(plain):
         return []
-    found = [(each["day"] or each["days"], each["second"]) for each in _TURN.finditer(plain)]
+    found = [
+        (each["day"] or each["days"] or each["part"] or each["is"], each["second"]) for each in _TURN.finditer(plain)
+    ]
     days = [(say.WEEKDAYS.get(name, say.WEEKDAYS.get(name.removesuffix("s"))), second) for name, second in found]
     return [Turn(day, 2 if second else 1) for day, second in days if day is not None]
 
