@@ -144,6 +144,16 @@ async def test_a_successor_whose_own_time_is_over_is_not_shown(tmp_path: Path) -
         assert ids(await ask(memory, OLD_WORDS)) == []
 
 
+async def test_of_what_is_over_it_is_said_since_when_and_not_what_it_told(tmp_path: Path) -> None:
+    by_hand(tmp_path, 1, HEMP, valid_until="2020-01-01")
+    async with living(tmp_path) as memory:
+        found = await ask(memory, OLD_WORDS)
+    assert ids(found) == []
+    (notice,) = [each for each in found.notices if "left out by" in each]
+    assert f"being over since 2020-01-01 (include_outdated shows it): {hand_id(1)}" in notice
+    assert HEMP not in notice
+
+
 SUCCESSOR: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"space": "elsewhere"}, {"spaces": ["work"]}),
     ({"type": "decision"}, {"types": ["fact"]}),

@@ -520,10 +520,10 @@ def _day_of(note: Note) -> str:
 
 def _days_named(text: str, told: date) -> Iterator[date]:
     """The single days that a text names, which was written on `told`; not those of the week, which come round again."""
-    for part in days_told(text, told):
-        for named in part.named:
-            if named.kind in ("day", "yesterday") and named.whole.first is not None and named.relation == "during":
-                yield named.whole.first
+    for named in (each for part in days_told(text, told) for each in part.named):
+        day = named.whole.first
+        if day and day == named.whole.last and named.kind in ("day", "yesterday") and named.relation == "during":
+            yield day
 
 
 def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
@@ -549,8 +549,7 @@ def _days(text: str, days: int) -> str:
 
 def passes(item: IndexedNote, wanted: Filter) -> bool:
     """Whether the filter lets a note through, as the index would have it."""
-    is_of_now = wanted.include_outdated or item.note.is_current(wanted.now)
-    return is_of_now and not any(kept_out_by(item.note, wanted))
+    return not any(kept_out_by(item.note, wanted))
 
 
 def kept_out_by(note: Note, wanted: Filter) -> Iterator[str]:
@@ -567,8 +566,9 @@ def kept_out_by(note: Note, wanted: Filter) -> Iterator[str]:
         yield f"created_after (it is of {note.happened[:10]})"
     if wanted.before is not None and note.happened > wanted.before:
         yield f"created_before (it is of {note.happened[:10]})"
-    if not wanted.include_outdated and note.is_outdated:
-        yield "being outdated (include_outdated shows it)"
+    if not (wanted.include_outdated or note.is_current(wanted.now)):
+        what = "being outdated" if note.is_outdated else f"being over since {(note.valid_until or '')[:10]}"
+        yield f"{what} (include_outdated shows it)"
 
 
 def of_form(view: IndexView, wanted: Filter, form: Form) -> dict[str, Note]:

@@ -186,7 +186,8 @@ def _left_out(hidden: Hit, wanted: Filter) -> str:
     note = hidden.note
     what = f"A weak match ({hidden.ranked.relevance:.2f})" if hidden.ranked.weak else "A relevant note"
     sentence = f"{what} is left out by {' and '.join(kept_out_by(note, wanted))}: {note.id}"
-    return sentence if note.is_outdated else f"{sentence} {title_in_notice(note)}"  # what is not true is not said again
+    is_said = note.is_current(wanted.now)  # what is not true is not said again
+    return f"{sentence} {title_in_notice(note)}" if is_said else sentence
 
 
 def _lacking(note: Note, wanted: Filter) -> str:
