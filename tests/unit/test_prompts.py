@@ -419,3 +419,8 @@ def test_what_a_paste_is_about_is_looked_for_at_its_beginning_alone(piece: str) 
 )
 def test_whom_a_question_addresses_and_its_thanks_are_no_part_of_it(query: str, asked: str) -> None:
     assert without_talk(query) == asked
+
+
+@pytest.mark.parametrize("prompt", ["where is Dan?", "tell me about Dan", "wo ist Ben?", "and what does Mia do?"])
+def test_a_name_that_is_small_talk_in_lower_case_is_a_name(prompt: str) -> None:
+    assert idle(prompt) is None

@@ -27,6 +27,7 @@ from holdfast.model.words import (
     grammar_in,
     in_languages,
     languages_of,
+    names_like_grammar,
     regex,
 )
 
@@ -447,6 +448,9 @@ def _asks_for_the_date(words: Sequence[str]) -> bool:
     return bool(named) and not told and words[0] in _QUESTION and _OURS.isdisjoint(words)
 
 
+_OF_WHOM = regex(r"\b(?:about|from|with|uber|von|mit|sobre|sur|de) (\w+)")  # "tell me about Dan"
+
+
 def _names_nothing(prompt: str) -> Idle | None:
     plain = folded(prompt).replace("\u2019", "'")
     if _COMPOUND.search(plain) or (
@@ -464,7 +468,8 @@ def _names_nothing(prompt: str) -> Idle | None:
         text, orders = _ORDER_PIECES.subn(" ", text)
         text = _SMALL_PIECES.sub(" ", text)
     words = folded_words(text)
-    if not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
+    is_named = not names_like_grammar(prompt).isdisjoint(_OF_WHOM.findall(text))
+    if is_named or not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
         return None
     languages = languages_of(prompt)
     talk = _talk(languages)
