@@ -326,6 +326,22 @@ def test_a_second_one_with_a_name_of_its_own_is_no_version_whatever_is_read(
 
 
 @pytest.mark.parametrize(
+    ("older", "newer", "is_one"),
+    [
+        ("Eline eats no fish.", "Eline stopped smoking in spring.", False),
+        ("Eline smokes ten a day.", "Eline stopped smoking in spring.", True),
+        ("The props budget is kept by Sverre.", "Sverre gave up the props budget, Ingunn has it.", True),
+        ("The printer in 1.07 takes 40 sheets.", "The printer in 2.03 takes 90 sheets.", False),
+        ("The printer in 1.07 takes 40 sheets.", "The printer in 1.07 takes 90 sheets.", True),
+    ],
+)
+def test_what_stopped_is_what_the_older_tells_of_and_a_room_is_that_room(
+    older: str, newer: str, *, is_one: bool
+) -> None:
+    assert (likelihood_together(older, newer, 0.8, ReadTogether(6.0, -6.0)) > 0.5) is is_one
+
+
+@pytest.mark.parametrize(
     ("older", "newer"),
     [
         ("The production database is in Bonn.", "The prod database is in Kiel."),

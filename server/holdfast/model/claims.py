@@ -167,7 +167,7 @@ _EXPLAINING = regex(
     r"|wegen|por|depuis|on the|nach der|nach dem)\b",
     re.IGNORECASE,
 )
-_COMMA = regex(r"[,;]\s")
+_COMMA, _ROOM = regex(r"[,;]\s"), regex(r"\d{1,2}\.\d\d")  # "the printer in 1.07"
 _LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanation
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
@@ -448,7 +448,8 @@ def _sort_of_number(text: str, before: str, after: str, next_one: list[str]) -> 
         return _UNIT_OF["%"]
     if after in _UNIT_OF:
         return _UNIT_OF[after]
-    return f"label {stem(before)}" if _is_labelled(text, before) else "figure"
+    is_room = before in ("in", "im") and _ROOM.fullmatch(text) is not None
+    return f"label {stem(before)}" if is_room or _is_labelled(text, before) else "figure"
 
 
 def _is_labelled(text: str, before: str) -> bool:
@@ -513,6 +514,15 @@ def say_the_same(one: str, other: str) -> bool:
         return True
     words, others = ({folded(token.written) for token in _tokens(text)} for text in (one, other))
     return words == others and not mine.values and not words.isdisjoint(COPULAS)
+
+
+_STOPPED = regex(r"\b(?:(?:stopped|stops|quit) (\w+ing)|gave up (?:(?:the|his|her|our|my|their) )?(\w+))\b")
+
+
+def ends_something_else(older: str, newer: str) -> bool:
+    """Whether the newer says that something is done no more that the older says nothing of: "Ada stopped smoking"."""
+    found = _STOPPED.search(folded(newer))
+    return found is not None and stem(found[1] or found[2]) not in claim(older).stems
 
 
 def said_besides(older: str, newer: str) -> frozenset[str]:

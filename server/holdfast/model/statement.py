@@ -536,14 +536,41 @@ _PAST = {  # of verbs whose stems differ
     "buy": "bought", "bring": "brought", "pay": "paid", "send": "sent", "get": "got", "make": "made", "sell": "sold",
     "tell": "told", "meet": "met", "write": "wrote", "build": "built", "take": "took", "give": "gave", "hold": "held",
 }  # fmt: skip
-HOW_FAR, _MOSTLY = 120, 0.6  # characters, in which a text says what it is; of the words of what was to do
+_HOW_FAR, _MOSTLY = 120, 0.6  # characters, in which a text says what it is; of the words of what was to do
 
 
 def tells_it_is_done(task: str, newer: str) -> bool:
     """Whether a text tells that a task, which is told without its label, was done."""
-    plain = lowered(newer[:HOW_FAR])
+    plain = lowered(newer[:_HOW_FAR])
     if not _HAS_HAPPENED.search(plain) or _NOT_YET.search(plain):
         return False
     wanted, stems = {word.stem for word in statement(task).words}, statement(newer).stems
     told = {word for word in wanted if word in stems or _PAST.get(word) in stems}
     return len(told) > 1 and len(told) >= _MOSTLY * len(wanted)
+
+
+_BROKE = regex(
+    r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|sturzte ab|"
+    r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
+)
+_TO_DO = regex(  # by its label; "we have to ..." may be a rule that holds
+    r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
+    r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
+    r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"
+)
+
+
+@lru_cache(4096)
+def kind_of(text: str) -> Literal["", "task", "breakdown"]:
+    """What a text is that tells of no lasting fact: something to do, or what broke, and not what changed for it."""
+    plain = lowered(text[:_HOW_FAR])
+    if _TO_DO.match(plain):
+        return "task"
+    broke = _BROKE.search(plain) is not None and not statement(text).changed
+    return "breakdown" if broke else ""
+
+
+def is_done(older: str, newer: str) -> bool:
+    """Whether the older text says by its label that something is to do, and the newer one that this was done."""
+    label = _TO_DO.match(lowered(older[:_HOW_FAR]))
+    return label is not None and not kind_of(newer) and tells_it_is_done(older[label.end() :], newer)

@@ -18,14 +18,25 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from holdfast.model.claims import ATTRIBUTES, KIN, OF_ONE, SAME_KIN, SUCCEEDING, VAGUE, Claim, Term, claim
+from holdfast.model.claims import (
+    ATTRIBUTES,
+    KIN,
+    OF_ONE,
+    SAME_KIN,
+    SUCCEEDING,
+    VAGUE,
+    Claim,
+    Term,
+    claim,
+    ends_something_else,
+)
 from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
-from holdfast.model.statement import CODE, HOW_FAR, LONGEST, PAID, SINCE, Statement, statement, stem, tells_it_is_done
+from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, lowered, regex, table_parts
+from holdfast.model.words import folded, regex, table_parts
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -160,12 +171,12 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
-    if _kind(older) != _kind(newer):
+    if kind_of(older) != kind_of(newer):
         return _DONE if is_done(older, newer) else 0.0
     one, other = claim(older), claim(newer)
     values = _values(one, other)
     is_of_two = _name_two(one, other) and (values.differ or values.other)
-    is_one_more = _is_one_more(older, newer) or are_entries(older, newer)
+    is_one_more = _is_one_more(older, newer) or are_entries(older, newer) or ends_something_else(older, newer)
     if is_of_two or is_one_more or _belong_to_two(one, other) or are_twins(one, other):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
@@ -207,7 +218,7 @@ def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:
 def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     newer = spelled_as(older, newer)
     one, other = statement(older), statement(newer)
-    if _are_no_statements(one, other) or _kind(older) != _kind(newer):
+    if _are_no_statements(one, other) or kind_of(older) != kind_of(newer):
         return Judged(_DONE, _SURELY_AHEAD) if is_done(older, newer) else UNLIKELY
     is_apart = (likeness is not None and likeness < FAR) or not _share_a_topic(older, newer)
     if is_apart and likeness is None:
@@ -230,32 +241,7 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
 
 
-_BROKE = regex(
-    r"\b(?:crashed|failed|stalled|leaked|broke|timed out|(?:was|were|went) down|ist ausgefallen|fiel aus|sturzte ab|"
-    r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
-)
-_TO_DO = regex(  # by its label; "we have to ..." may be a rule that holds
-    r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
-    r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
-    r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"
-)
 _DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
-
-
-@lru_cache(4096)
-def _kind(text: str) -> Literal["", "task", "breakdown"]:
-    """What a text is that tells of no lasting fact: something to do, or what broke, and not what changed for it."""
-    plain = lowered(text[:HOW_FAR])
-    if _TO_DO.match(plain):
-        return "task"
-    broke = _BROKE.search(plain) is not None and not statement(text).changed
-    return "breakdown" if broke else ""
-
-
-def is_done(older: str, newer: str) -> bool:
-    """Whether the older text says by its label that something is to do, and the newer one that this was done."""
-    label = _TO_DO.match(lowered(older[:HOW_FAR]))
-    return label is not None and not _kind(newer) and tells_it_is_done(older[label.end() :], newer)
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
@@ -316,7 +302,7 @@ def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
         **_of_form(both, is_role=one.role or other.role),
     }
     signs = {name: float(value) for name, value in found.items()}
-    return Evidence(signs, _are_siblings(both) or are_entries(older, newer))
+    return Evidence(signs, _are_siblings(both) or are_entries(older, newer) or ends_something_else(older, newer))
 
 
 def _side_by_side(older: Claim, newer: Claim) -> _Both:

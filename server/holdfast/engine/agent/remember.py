@@ -53,6 +53,7 @@ from holdfast.model.note import (
 )
 from holdfast.model.opposition import CLOSE_Z, Contradiction, one_fact, opposition
 from holdfast.model.records import JournalRecord
+from holdfast.model.statement import is_done
 from holdfast.model.tokens import LONGEST_NOTICE, beginning, most_tokens
 from holdfast.model.words import regex
 from holdfast.store.codec import new_document
@@ -530,7 +531,7 @@ async def _otherwise(
 def _says_no_more(item: Close, note: Note) -> bool:
     """Whether a new note says the same again; of what was to be done, that it was is more."""
     is_same = item.is_same or say_the_same(item.note.content, note.content)
-    return is_same and not versions.is_done(item.note.content, note.content)
+    return is_same and not is_done(item.note.content, note.content)
 
 
 def _likeliest(close: Sequence[Close]) -> list[Close]:
