@@ -951,3 +951,16 @@ async def test_a_likely_version_goes_ahead_of_a_note_that_says_more(reader: Agen
     )
     hits = (await reader.recall("who teaches Nora the cello?"))["results"]
     assert [hit["id"] for hit in hits[:2]] == [newer["id"], older["id"]]
+
+
+async def test_of_two_that_both_stay_hits_one_says_which_is_the_older(reader: Agent) -> None:
+    older = await reader.remember("Frau Wolf teaches Nora the cello, lessons are on Mondays and cost 30 euros.")
+    await reader.remember("The garden fence was painted green in spring.")
+    reader.clock.forward(days=60)
+    newer = await reader.remember(
+        "Nora stopped with Frau Wolf and has her cello lessons with Herr Demir, on Thursdays."
+    )
+    for query in ("who teaches Nora the cello?", "does Herr Demir teach Nora the cello?"):
+        hits = {hit["id"]: hit["why"] for hit in (await reader.recall(query))["results"]}
+        told = (f"older than {newer['id']}" in hits[older["id"]], f"newer than {older['id']}" in hits[newer["id"]])
+        assert sorted(told) == [False, True], query

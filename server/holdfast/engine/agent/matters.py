@@ -279,8 +279,10 @@ def current_first(
             tell(_lifted(looked[ahead], item))
         if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
             behind.setdefault(heads[end], []).append(end)
-        else:
-            placed[end] = item
+        else:  # whichever of two was moved says how they belong together
+            newer = placed.get(ahead) if ahead else None
+            is_told = newer is None or f"newer than {end}" in newer.also
+            placed[end] = item if is_told else item._replace(also=(*item.also, f"older than {ahead}"))
 
     for item in shown:
         tell(item)
