@@ -258,6 +258,7 @@ class Claim:
     spaced: bool
     part: str
     wholes: frozenset[str]
+    text: str
 
     def holds(self, term: Term) -> bool:
         """Whether it has this word, another form of it, or one that asks for the same."""
@@ -327,6 +328,7 @@ def _claim(content: str) -> Claim:
         spaced=UNSPACED.search(head) is None,
         part=part,
         wholes=wholes,
+        text=head[:cut].strip(" ,;"),
     )
 
 

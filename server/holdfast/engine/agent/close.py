@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine.ports import Ports
+from holdfast.engine.ports import Ports, ReadsPairs
 from holdfast.errors import EncoderError
 from holdfast.index.view import IndexView
 from holdfast.model import versions
+from holdfast.model.claims import claim
 from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, in_time, may_be_versions
-from holdfast.model.opposition import ALIGNED, LONG, compared, one_fact, restated, to_read
+from holdfast.model.opposition import ALIGNED, LONG, ToRead, compared, one_fact, restated, to_read
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
+from holdfast.model.versions import ReadTogether
 
 CLOSE_POOL, CLOSE_TERMS, MOST_CLOSE = 24, 8, 12
 LINK_Z, LINK_COVERAGE = 3.4, 0.5
@@ -75,8 +77,7 @@ async def read_together(
     if ports.pairs is None or not told:
         return tuple(close), ""
     try:
-        said = await ports.pairs.read([pair[:2] for pair in told])
-        likely = [versions.likelihood_together(*pair, each) for pair, each in zip(told, said, strict=True)]
+        said, likely = await read_facts(ports.pairs, told)
         for at, (place, found) in enumerate(clauses, len(near)):  # which of the two is likelier stands for both
             if likely[at] > likely[place]:
                 told[place], said[place], likely[place] = told[at], said[at], likely[at]
@@ -96,6 +97,28 @@ async def read_together(
         replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
     ]
     return (*read, *(item for item in close if item not in near)), ""
+
+
+async def read_facts(reader: ReadsPairs, pairs: Sequence[ToRead]) -> tuple[list[ReadTogether], list[float]]:
+    """What reading two notes together tells, and how likely they are two versions of one fact, for each pair.
+
+    Whatever else they tell may blur that: what they claim first is read apart, and counts as much where it tells more.
+
+    Raises:
+        EncoderError: they cannot be read.
+    """
+    claims = [(claim(pair.older).text, claim(pair.newer).text) for pair in pairs]
+    short = {place: both for place, both in enumerate(claims) if all(both) and both != pairs[place][:2]}
+    said = await reader.read([*(pair[:2] for pair in pairs), *short.values()])
+    whole, apart = said[: len(pairs)], dict(zip(short, said[len(pairs) :], strict=True))
+    clear = [_clearer(each, apart.get(place, each)) for place, each in enumerate(whole)]
+    return whole, [versions.likelihood_together(*pair, each) for pair, each in zip(pairs, clear, strict=True)]
+
+
+def _clearer(whole: ReadTogether, claims: ReadTogether) -> ReadTogether:
+    if claims.anew <= whole.anew:
+        return whole
+    return ReadTogether((whole.anew + claims.anew) / 2, (whole.again + claims.again) / 2)
 
 
 def _sharing_a_part(note: Note, close: Sequence[Close]) -> list[Close]:

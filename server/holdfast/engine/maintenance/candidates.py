@@ -19,7 +19,7 @@ from functools import partial
 from itertools import combinations
 
 from holdfast.encode.provider import VectorSet, read_set
-from holdfast.engine.agent.close import Close, close_notes, read_together
+from holdfast.engine.agent.close import Close, close_notes, read_facts, read_together
 from holdfast.engine.agent.question import BUILTIN
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports, ReadsPairs
@@ -48,7 +48,7 @@ from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, in
 from holdfast.model.opposition import ToRead, compared, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.records import UPDATE, JournalRecord
-from holdfast.model.versions import AUTO_REASONS, PERHAPS, ReadTogether, likelihood_together
+from holdfast.model.versions import AUTO_REASONS, PERHAPS, ReadTogether
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -226,11 +226,12 @@ async def _told(
     ports: Ports, reader: ReadsPairs, pairs: Sequence[Candidate], vectors: Mapping[str, bytes]
 ) -> dict[frozenset[str], ReadTogether]:
     """What reading pairs together tells, which the index keeps too."""
-    said: list[ReadTogether] = []
+    said, likely = list[ReadTogether](), list[float]()
     told = [_to_read_of(item, vectors) for item in pairs]
     for start in range(0, len(pairs), READ_AT_ONCE):
-        said += await reader.read([(pair.older, pair.newer) for pair in told[start : start + READ_AT_ONCE]])
-    readings = [_said(item, pair, each) for item, pair, each in zip(pairs, told, said, strict=True)]
+        more = await read_facts(reader, told[start : start + READ_AT_ONCE])
+        said, likely = said + more[0], likely + more[1]
+    readings = [_said(*each) for each in zip(pairs, said, likely, strict=True)]
     with suppress(StorageError):  # where nothing can be written they are read once more
         await ports.index.apply(Update(readings=readings))
     return {item.ids: each for item, each in zip(pairs, said, strict=True)}
@@ -241,9 +242,8 @@ def _to_read_of(pair: Candidate, vectors: Mapping[str, bytes]) -> ToRead:
     return to_read(older, newer, cosine(vectors[older.id], vectors[newer.id]))
 
 
-def _said(pair: Candidate, told: ToRead, said: ReadTogether) -> PairReading:
+def _said(pair: Candidate, said: ReadTogether, likely: float) -> PairReading:
     newer, older = pair.texts
-    likely = likelihood_together(*told, said)
     return _reading({text.note.id: text.hash for text in pair.texts}, newer.note.id, older.note.id, likely, said)
 
 
