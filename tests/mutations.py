@@ -418,7 +418,7 @@ MUTATIONS = (
              "        valid_until=old.note.valid_until or note.event_time or now,\n", "",
              (f"{_REMEMBER}test_a_superseded_note_is_closed_in_the_same_step",)),
     Mutation("outdated-beside", 5, "outdated notes come back as related", "engine/agent/question.py",
-             "    return is_of_now and not any(kept_out_by(item.note, wanted))\n", "    return True\n",
+             "    if not (wanted.include_outdated or note.is_current(wanted.now)):\n", "    if False:\n",
              (f"{_RECALL}test_filters_hold_for_related_notes_too",)),
     Mutation("past-remembered", 5, "a question about the past is answered with what was replaced",
              "engine/omi/memories.py",

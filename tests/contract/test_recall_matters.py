@@ -924,6 +924,21 @@ async def test_no_note_is_told_to_be_newer_than_itself_or_than_what_came_later(t
             "how fast does Leo swim 400 metres?",
         ),
         (
+            "The tapes go to the Grantham vault on Friday afternoon.",
+            "The van had broken down, so last Friday's tapes lay at the fire station, just that once.",
+            "where do the tapes go?",
+        ),
+        (
+            "On Thursdays I have lunch with Leif in the canteen.",
+            "This Thursday the lunch is with Sunniva, as Leif is away.",
+            "with whom do I have lunch on Thursdays?",
+        ),
+        (
+            "Membership of the choir is 45 pounds a term.",
+            "Thelma remembers paying 5 pounds a term for the choir in 1988.",
+            "what is the membership of the choir?",
+        ),
+        (
             "Orders over 300 euros need Ada's approval.",
             "Exception for Norwood: their orders need no approval up to 900 euros.",
             "whose approval do orders over 300 euros need?",
@@ -964,3 +979,27 @@ async def test_of_two_that_both_stay_hits_one_says_which_is_the_older(reader: Ag
         hits = {hit["id"]: hit["why"] for hit in (await reader.recall(query))["results"]}
         told = (f"older than {newer['id']}" in hits[older["id"]], f"newer than {older['id']}" in hits[newer["id"]])
         assert sorted(told) == [False, True], query
+
+
+async def test_two_newer_versions_of_what_tells_one_fact_are_versions_of_each_other(reader: Agent) -> None:
+    texts = (
+        "The lead of the ground station is Ingvar.",
+        "Sorin is the new lead of the ground station, Ingvar went to Bergen.",
+        "Since 1 September Halldora leads the ground station.",
+    )
+    ids = []
+    for text in texts:
+        ids.append((await reader.remember(text))["id"])
+        reader.clock.forward(days=40)
+    await reader.remember("The garden fence was painted green in spring.")
+    (hit,) = [hit for hit in (await reader.recall("who leads the ground station?"))["results"] if not hit["weak"]]
+    assert hit["id"] == ids[2]
+    assert [line.rsplit("(", 1)[1].strip(")") for line in hit["earlier"]] == [ids[1], ids[0]]
+
+
+async def test_what_tells_that_it_is_new_goes_ahead_of_a_note_that_says_more(reader: Agent) -> None:
+    await reader.remember("The workshop is in Cooper's Yard, unit 6. Deliveries go through the blue gate.")
+    await reader.remember("The garden fence was painted green in spring.")
+    reader.clock.forward(days=60)
+    newer = await reader.remember("We moved the workshop into the old dairy on Fennick Lane, and it is dry there.")
+    assert (await reader.recall("where is the workshop?")).found[0] == newer["id"]

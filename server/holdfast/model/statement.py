@@ -138,8 +138,15 @@ _ONE_TIME = regex(
     r"\A\W*(?:one )?exception\b|\b(?:exceptionally|just this once|only this (?:once|time|week)|ausnahmsweise|"
     r"exceptionnellement|excepcionalmente)\b"
 )
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_JUST_ONCE = regex(
+    r"\b(?:(?:just|only) (?:that|this) (?:once|one|time|day|evening|night|weekend|week|month)|once only|only once|"
+    r"this one (?:time|day|evening|week|month)|(?:a|one) single (?:time|favour|favor|occasion)|one[- ]off|"
+    rf"(?<!from )(?<!since )this {_DAY}\b(?! on\b)|"
+    r"nur (?:dieses|das) eine mal|nur einmal|une seule fois|solo (?:esta|una) vez)\b"
+)
 _WANTED = regex(
-    r"\A\W*(?:the )?(?:(?:new|next) )?(?:goals?|targets?|aims?|ziele?|objectifs?|objetivos?|metas?)\b|"
+    r"\A\W*(?:the |our |my |\w+'s )?(?:(?:new|next) )?(?:goals?|targets?|aims?|ziele?|objectifs?|objetivos?|metas?)\b|"
     r"\b(?:wants?|would like|hopes?|aims?|plans?|intends?) to (?!be called\b)\w|"
     r"\b(?:mochten?|wollen|voudr\w+|voulons|queremos|quisiera)\b"
 )
@@ -196,7 +203,6 @@ _OF_WHAT = regex(
     r"(?:for|at|in|on|with|of|from|during|f\u00fcr|bei|im|am|an|auf|mit|pour|chez|dans|para|con)\b", re.IGNORECASE
 )
 _LEAST_CLAUSE, _LEAST_TOPIC = 3, 4  # words of a clause, and of one before a colon
-_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _EVERY = (
     rf"{_DAY}s|(?:every|each) (?:\w+ )?{_DAY}|daily|weekly|monthly|(?:jede[nrsm]?|immer) \w*(?:tag|woche)s?|"
     r"(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s|(?:chaque|cada|tous les|todos los) \w+"
@@ -289,7 +295,8 @@ def _statement(content: str) -> Statement:
         head = before  # "it" may say what the matter has become
     words = _words(head)
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
-    said = _SAID.findall(folded(head).replace("\u2019", "'"))
+    plain = folded(head).replace("\u2019", "'")
+    said = _SAID.findall(plain)
     return Statement(
         words=tuple(words),
         topics=frozenset(word.stem for word in words if not word.generic and word.kind != "value"),
@@ -303,8 +310,8 @@ def _statement(content: str) -> Statement:
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
         meant=_MEANT.search(folded(head)) is not None,
         came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
-        one_time=_ONE_TIME.search(folded(head).replace("\u2019", "'")) is not None,
-        wanted=_WANTED.search(folded(head)) is not None,
+        one_time=_ONE_TIME.search(plain) is not None or _JUST_ONCE.search(folded(content)) is not None,
+        wanted=_WANTED.search(plain) is not None,
     )
 
 

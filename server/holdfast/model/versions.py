@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from holdfast.model.claims import (
     Term,
     claim,
     ends_something_else,
+    said_besides,
 )
 from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
@@ -195,6 +197,21 @@ def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
     likely = max(_LEAST_READ, min(1.0 - _LEAST_READ, likely))
     read = _READ_AHEAD + _READ_WEIGHED * math.log(likely / (1.0 - likely))
     return Judged(likely, max(read, odds) if max(len(older), len(newer)) > _READ_WHOLE else read)
+
+
+def of_one_chain(
+    likely: Mapping[tuple[str, str], float], texts: Mapping[str, str], said: Mapping[str, str]
+) -> dict[tuple[str, str], float]:
+    """Pairs of which both are surely newer versions of a third note that tells one fact alone: of each other, too.
+
+    `said` is since when each holds; the older of a pair comes first.
+    """
+    newer: dict[str, list[str]] = {}
+    for older, end in likely:
+        if likely[older, end] >= SURELY_READ and not said_besides(texts[older], texts[end]):
+            newer.setdefault(older, []).append(end)
+    pairs = (pair for ends in newer.values() for pair in permutations(ends, 2) if said[pair[0]] < said[pair[1]])
+    return {pair: FOLDED for pair in pairs if likely.get(pair, 0.0) < FOLDED > likely.get(pair[::-1], 0.0)}
 
 
 def says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:

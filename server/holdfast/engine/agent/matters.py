@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from holdfast.index.rows import IndexedNote, LinkRow, read_pairs
 from holdfast.index.view import IndexView
-from holdfast.model.claims import said_besides
+from holdfast.model.claims import claim, said_besides
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
 from holdfast.model.opposition import differ_in_one_place, of_one_frame, one_each, told_anew_in_part
@@ -34,6 +34,7 @@ from holdfast.model.versions import (
     UNASKED,
     as_read,
     judged,
+    of_one_chain,
 )
 from holdfast.model.words import folded_words
 
@@ -157,7 +158,6 @@ def compared(
         older, newer = in_time(one, other)
         pair, (worth, weight) = (older.id, newer.id), judged(older.content, newer.content, likeness)
         known = read.get(frozenset(pair)) if key is None or (likeness or 0.0) >= FAR else None
-        counting = 1.0 if known is None else _OF_READ  # what is around them
         if known is not None and worth >= FOLDED and differ_in_one_place(older.content, newer.content):
             framed[pair] = weight + around.odds(*pair)
         if known is not None:
@@ -171,11 +171,12 @@ def compared(
         if worth >= LED:
             likely[pair] = found[pair] = worth
         if weight > -math.inf:
-            odds[pair] = weight if likeness is None else weight + counting * around.odds(*pair)
+            odds[pair] = weight if likeness is None else weight + around.odds(*pair, is_read=known is not None)
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late = overtaken(consolidated(links), told, said)
-    likely |= of_one_frame(found, texts, SURELY_READ, unclear) | dict.fromkeys((*late, *in_part), PERHAPS)  # no fold
+    likely |= of_one_frame(found, texts, SURELY_READ, unclear) | of_one_chain(found, texts, said)
+    likely |= dict.fromkeys((*late, *in_part), PERHAPS)  # no fold
     odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
     by_texts = {*found, *odds}.difference(in_part)
     return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
@@ -214,13 +215,13 @@ class _Around:
                 if is_near or is_same or frozenset((self._notes[place].id, self._notes[at].id)) in read:
                     yield self._notes[place], self._notes[at], is_same, None if math.isnan(value) else value
 
-    def odds(self, older: str, newer: str) -> float:
+    def odds(self, older: str, newer: str, *, is_read: bool = False) -> float:
         """What the others say for two notes being versions of one fact: the nearer they are to either, the less."""
         one, other = self._places[older], self._places[newer]
         value, near = self._cosines[one][other], self._near[other]
         next_one = near[-2 if near[-1] == value else -1] if len(near) > 1 else 0.0
         apart = max(-_MOST_APART, min(_MOST_APART, value - next_one))
-        return (
+        return (_OF_READ if is_read else 1.0) * (
             _APART * apart
             - _NEARER_TO_NEWER * math.log1p(self._nearer(other, value))
             - _NEARER_TO_OLDER * math.log1p(self._nearer(one, value))
@@ -335,9 +336,9 @@ def valid_then(shown: Sequence[Ranked], looked: Mapping[str, Ranked], matters: M
             folded = [end for end in then[-2::-1] if end in sure and not looked[end].candidate.outdated]
             led.append(Led(_lifted(looked[then[-1]], item, "held before"), tuple(folded)))
             others = [end for end in then[-2::-1] if end in ends and end not in folded]
-            led += [Led(_beside(looked[end], item)) for end in others]
+            led += [Led(looked[end]._replace(score=item.score)) for end in others]
         later = [end for end in group if end in ends and end not in then]
-        led += [Led(_beside(looked[end], item), later_since=matters.said[end]) for end in later]
+        led += [Led(looked[end]._replace(score=item.score), later_since=matters.said[end]) for end in later]
     return led
 
 
@@ -507,9 +508,10 @@ def _heads(
         is_likely = not is_whole and matters.of(old, new) >= _LIKELY_ONE and besides.isdisjoint(map(stem, lost))
         if is_fuller and not is_likely and not (answers_as_well and _is_nearest(found, matters, old, new)):
             continue
+        is_told = matters.of(old, new) >= PERHAPS and claim(matters.texts[new]).changed  # that it is a newer version
         if is_sure and (answers_as_well or not is_fuller) and _last(new, heads) != old:
             heads.setdefault(old, new)
-        elif may_lead and odds >= needed + _FULLER * is_fuller:
+        elif may_lead and odds >= needed + _FULLER * (is_fuller and not is_told):
             leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
     return {old: _last(old, heads) for old in heads}, leads
 
@@ -590,8 +592,3 @@ def _lifted(head: Ranked, item: Ranked, how: str = "newer than") -> Ranked:
         return head
     also = (*head.also, f"{how} {item.candidate.id}")
     return head._replace(score=max(head.score, item.score), relevance=max(head.relevance, item.relevance), also=also)
-
-
-def _beside(other: Ranked, item: Ranked) -> Ranked:
-    """In the place behind the one that it belongs to."""
-    return other._replace(score=item.score)
