@@ -82,3 +82,22 @@ def test_what_a_text_denies_or_says_is_new_is_read_in_hindi_too(text: str, *, ne
 def test_a_greek_word_of_the_conversation_around_a_question_names_nothing() -> None:
     assert content_of("πες μας τι έγινε με τους γερανούς της αποβάθρας") == {"γερανουσ", "αποβαθρασ"}
     assert content_of("пам'ятаєш пароль?") == {"пароль"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("This Thursday the lunch is with Sunniva, as Leif is away.", True),
+        ("Margery stood in at the bar last Monday because Niamh had a cold; it was a single favour.", True),
+        ("The hall was let to the chess club, only once.", True),
+        ("The chess club had the hall, just that evening.", True),
+        ("From this Friday on the stand-up is at 10.", False),
+        ("This Friday we switched the stand-up to 10.", False),
+        ("The deploy window is Tuesday now. This Friday we still use the old one.", False),
+        ("The report is sent only once a month.", False),
+        ("Der Bericht kommt nur einmal im Monat.", False),
+        ("The hall is let to the chess club.", False),
+    ],
+)
+def test_what_is_said_of_one_time_alone(text: str, *, is_so: bool) -> None:
+    assert statement(text).one_time is is_so

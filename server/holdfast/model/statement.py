@@ -139,11 +139,12 @@ _ONE_TIME = regex(
     r"exceptionnellement|excepcionalmente)\b"
 )
 _DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_THIS_DAY = regex(rf"(?<!from )(?<!since )\bthis {_DAY}\b(?! on\b)")
 _JUST_ONCE = regex(
-    r"\b(?:(?:just|only) (?:that|this) (?:once|one|time|day|evening|night|weekend|week|month)|once only|only once|"
+    r"\b(?:(?:just|only) (?:that|this) (?:once|time|day|evening|night|weekend|week|month)|once only|"
+    r"only once(?! (?:an?|per|every|each|in)\b)|"
     r"this one (?:time|day|evening|week|month)|(?:a|one) single (?:time|favour|favor|occasion)|one[- ]off|"
-    rf"(?<!from )(?<!since )this {_DAY}\b(?! on\b)|"
-    r"nur (?:dieses|das) eine mal|nur einmal|une seule fois|solo (?:esta|una) vez)\b"
+    r"nur (?:dieses|das) eine mal|nur einmal(?! (?:pro|im|am|in|je)\b)|une seule fois|solo (?:esta|una) vez)\b"
 )
 _WANTED = regex(
     r"\A\W*(?:the |our |my |\w+'s )?(?:(?:new|next) )?(?:goals?|targets?|aims?|ziele?|objectifs?|objetivos?|metas?)\b|"
@@ -297,6 +298,8 @@ def _statement(content: str) -> Statement:
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
     plain = folded(head).replace("\u2019", "'")
     said = _SAID.findall(plain)
+    is_changed = bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS)
+    is_case = bool(_ONE_TIME.search(plain) or _JUST_ONCE.search(folded(content)))
     return Statement(
         words=tuple(words),
         topics=frozenset(word.stem for word in words if not word.generic and word.kind != "value"),
@@ -304,13 +307,13 @@ def _statement(content: str) -> Statement:
         values=frozenset(word.stem for word in words if word.kind == "value"),
         names=frozenset(word.stem for word in words if word.kind == "name"),
         negated=_is_negated(said),
-        changed=bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS),
+        changed=is_changed,
         happened=_happened(head) or _is_dated(content),
         chatty=bool(_CHAT.search(content[:LONGEST])),
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
         meant=_MEANT.search(folded(head)) is not None,
         came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
-        one_time=_ONE_TIME.search(plain) is not None or _JUST_ONCE.search(folded(content)) is not None,
+        one_time=is_case or (not is_changed and _THIS_DAY.search(plain) is not None),
         wanted=_WANTED.search(plain) is not None,
     )
 
