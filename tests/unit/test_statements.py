@@ -101,3 +101,18 @@ def test_a_greek_word_of_the_conversation_around_a_question_names_nothing() -> N
 )
 def test_what_is_said_of_one_time_alone(text: str, *, is_so: bool) -> None:
     assert statement(text).one_time is is_so
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("By May we want to have 2,000 euros in the fund.", True),
+        ("Our goal is a start in one second.", True),
+        ("Ada would like to move to Lyon.", True),
+        ("Nora has cello lessons with Herr Demir, since she wants to play jazz.", False),
+        ("We moved to Fly, as Ada wants to save money.", False),
+        ("We moved to Fly because Ada wants to save money.", False),
+    ],
+)
+def test_what_is_wanted_is_an_aim_and_not_its_reason(text: str, *, is_so: bool) -> None:
+    assert statement(text).wanted is is_so

@@ -151,6 +151,7 @@ _WANTED = regex(
     r"\b(?:wants?|would like|hopes?|aims?|plans?|intends?) to (?!be called\b)\w|"
     r"\b(?:mochten?|wollen|voudr\w+|voulons|queremos|quisiera)\b"
 )
+_FOR = regex(r",\s(?:since|as|for|so|da|car|puisque|ya que|pues)\s")  # a reason, where a comma stands before it
 _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "again"}  # a plan that changed is not over
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
@@ -314,7 +315,7 @@ def _statement(content: str) -> Statement:
         meant=_MEANT.search(folded(head)) is not None,
         came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
         one_time=is_case or (not is_changed and _THIS_DAY.search(plain) is not None),
-        wanted=_WANTED.search(plain) is not None,
+        wanted=_WANTED.search(_FOR.split(plain, maxsplit=1)[0]) is not None,
     )
 
 
