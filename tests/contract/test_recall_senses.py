@@ -82,6 +82,7 @@ async def test_an_answer_says_why_it_is_in_doubt(memory: Memory) -> None:
         ("What did release 2.5 drop?", "release 2.4, not 2.5"),
         ("How often are webhooks retried?", "no frequency"),
         ("What does Bertha prefer in meetings?", "Bertha is named nowhere"),
+        ("What is Bertha's wish for meetings?", "Bertha is named nowhere"),
     ):
         first = (await ask(memory, question)).hits[0]
         assert first.ranked.doubt == why

@@ -573,7 +573,8 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     named = [word for word in named if not TIMES.intersection(_WORDS.findall(folded(word).removesuffix("s")))]
     if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORDS.findall(folded(question))):
         return ""
-    return next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
+    name = next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
+    return name.removesuffix("'s").removesuffix("\u2019s")
 
 
 _ENDED = regex(
