@@ -64,7 +64,7 @@ _MARS_BEFORE = regex(r"\b(?:en|de|du|début|fin|mi|depuis|avant|après|\d{1,2}|1
 
 
 def _is_time(word: re.Match[str], line: str) -> bool:
-    """Whether `word` of the lowered `line` is a month: a capital tells, but not at the beginning of a sentence."""
+    """Whether `word` of the lowered `line` is yesterday, or a month: a capital tells, but not at the beginning."""
     before, behind = word.string[: word.start()], word.string[word.end() :]
     if word.group() == "hier":
         return languages_of(line) == (_FRENCH,)
