@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
@@ -291,6 +291,7 @@ class Doubt(NamedTuple):
     is_other: bool = False
 
 
+@lru_cache(16)  # of one question it is asked several times
 def sought(query: str) -> Sought | None:
     """What of a question can be looked for in a note; None where its words ask for nothing plainly.
 

@@ -374,7 +374,7 @@ def told_anew_in_part(notes: Sequence[Note], asked: str, tied: Collection[frozen
     Of `tied` ones it is known how they belong together.
     """
     long = {note.id for note in notes if asked and len(note.content) > LONG}
-    pairs = (pair for pair in combinations(notes, 2) if not long.isdisjoint(note.id for note in pair))
+    pairs = (pair for pair in combinations(notes if long else (), 2) if not long.isdisjoint(note.id for note in pair))
     free = (in_time(*pair) for pair in pairs if may_be_versions(*pair) and frozenset(e.id for e in pair) not in tied)
     return [(older.id, newer.id) for older, newer in free if _is_told_anew_in_part(older, newer, asked)]
 

@@ -410,6 +410,7 @@ def without_talk(query: str) -> str:
     return plain if re.search(r"\w", plain) else query
 
 
+@lru_cache(16)  # of one prompt it is asked several times
 def idle(prompt: str) -> Idle | None:
     """Whether a prompt asks memory for nothing.
 

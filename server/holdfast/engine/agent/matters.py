@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import combinations
 
 from holdfast.index.rows import IndexedNote, LinkRow, read_pairs
 from holdfast.index.view import IndexView
@@ -196,24 +197,24 @@ class _Around:
         self._cosines = cosines or [[math.nan] * len(notes)] * len(notes)
         self._places = {note.id: place for place, note in enumerate(notes)}
         self._near = [  # of each the others' cosines, the least first
-            sorted(value for at, value in enumerate(row) if at != place and not math.isnan(value))
+            sorted(value for value in (*row[:place], *row[place + 1 :]) if not math.isnan(value))
             for place, row in enumerate(self._cosines)
         ]
 
     def pairs(self, read: Collection[frozenset[str]]) -> Iterator[tuple[Note, Note, bool, float | None]]:
-        """The pairs that may be two versions: whether their texts are one, and their cosine if it is known."""
-        texts = [note.content.strip() for note in self._notes]
-        for place, mine in enumerate(texts):
-            for at in range(place + 1, len(texts)):
-                value = self._cosines[place][at]
-                is_near = (
-                    math.isnan(value)
-                    or value >= FAR
-                    or self._nearer(place, value) < _NEIGHBOURS > self._nearer(at, value)
-                )
-                is_same = mine == texts[at] != ""
-                if is_near or is_same or frozenset((self._notes[place].id, self._notes[at].id)) in read:
-                    yield self._notes[place], self._notes[at], is_same, None if math.isnan(value) else value
+        """The pairs that may be two versions: whether their texts are one, and their cosine if it is known.
+
+        They are near, among the nearest of either, of one text, or were `read` together.
+        """
+        notes, texts = self._notes, [note.content.strip() for note in self._notes]
+        least = [near[-_NEIGHBOURS] if len(near) >= _NEIGHBOURS else -math.inf for near in self._near]
+        known = {frozenset(self._places.get(end) for end in pair) for pair in read}
+        for place, at in combinations(range(len(notes)), 2):
+            value = self._cosines[place][at]
+            is_same = texts[place] == texts[at] != ""
+            is_far = value < min(FAR, max(least[place], least[at]))  # NaN is not
+            if is_same or not is_far or {place, at} in known:
+                yield notes[place], notes[at], is_same, None if math.isnan(value) else value
 
     def odds(self, older: str, newer: str, *, is_read: bool = False) -> float:
         """What the others say for two notes being versions of one fact: the nearer they are to either, the less."""
