@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from holdfast.encode.builtin import BuiltinEncoder, PairReader
+from holdfast.engine.agent.close import read_facts
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import NoteStored, Remember, remember
 from holdfast.engine.maintenance import candidates as finding
@@ -19,8 +20,8 @@ from holdfast.engine.maintenance.candidates import read_behind
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
 from holdfast.errors import EncoderError, StorageError
-from holdfast.model.opposition import differ_in_one_place
-from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, ReadTogether
+from holdfast.model.opposition import ToRead, differ_in_one_place
+from holdfast.model.versions import ANEW, APART, CLOSE, MAYBE, SURELY_READ, ReadTogether
 from holdfast.tools.maintenance import batch_text
 from worlds import CALLER, WordBag, ask, living
 
@@ -184,6 +185,11 @@ CORRECTIONS = {
         "Rate limit: 100 requests a minute.",
         "what is the rate limit?",
     ),
+    "what a setting is equal to": (
+        "upload retries = 5 attempts, then the file is set aside",
+        "upload retries = 9 attempts, then the file is set aside",
+        "how often is an upload tried?",
+    ),
 }
 
 
@@ -195,6 +201,20 @@ async def test_a_correction_within_the_hour_stands_first_too(
     async with living(tmp_path, encoder=built_in, pairs=PairReader()) as memory:
         *_, corrected = await kept(memory, older, *BETWEEN, newer, apart=MINUTES)
         assert next(iter(behind(await ask(memory, question)))) == corrected.note.id
+
+
+class Claims:
+    """Says of two texts that they are versions, but not where anything stands behind what they claim."""
+
+    async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
+        return [VERSIONS if "," not in older + newer else TWO_THINGS for older, newer in pairs]
+
+
+async def test_what_stands_behind_both_alike_says_nothing_against_their_claims() -> None:
+    older, newer = "Our vet is Doctor Moltke, surgery from 9.", "Our vet is Doctor Aydin, surgery from 9."
+    pairs = [ToRead(older, newer, 0.8), ToRead(older, newer.replace("from 9", "at noon"), 0.8)]
+    _, (alike, apart) = await read_facts(Claims(), pairs)
+    assert alike > SURELY_READ > apart
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ async def read_facts(reader: ReadsPairs, pairs: Sequence[ToRead]) -> tuple[list[
     """What reading two notes together tells, and how likely they are two versions of one fact, for each pair.
 
     Whatever else they tell may blur that: what they claim first is read apart, and counts as much where it tells more.
+    It counts alone where the rest is the same in both.
 
     Raises:
         EncoderError: they cannot be read.
@@ -111,13 +112,25 @@ async def read_facts(reader: ReadsPairs, pairs: Sequence[ToRead]) -> tuple[list[
     short = {place: both for place, both in enumerate(claims) if all(both) and both != pairs[place][:2]}
     said = await reader.read([*(pair[:2] for pair in pairs), *short.values()])
     whole, apart = said[: len(pairs)], dict(zip(short, said[len(pairs) :], strict=True))
-    clear = [_clearer(each, apart.get(place, each)) for place, each in enumerate(whole)]
+    alone = {
+        place
+        for place, both in short.items()
+        if _rest(pairs[place].older, both[0]) == _rest(pairs[place].newer, both[1])
+    }
+    clear = [_clearer(each, apart.get(place, each), alone=place in alone) for place, each in enumerate(whole)]
     return whole, [versions.likelihood_together(*pair, each) for pair, each in zip(pairs, clear, strict=True)]
 
 
-def _clearer(whole: ReadTogether, claims: ReadTogether) -> ReadTogether:
+def _rest(text: str, said: str) -> str:
+    """What stands behind the last word of a claim, however its points are written."""
+    return text[text.rfind(said.rsplit(maxsplit=1)[-1].rstrip(".")) :].partition(" ")[2]
+
+
+def _clearer(whole: ReadTogether, claims: ReadTogether, *, alone: bool) -> ReadTogether:
     if claims.anew <= whole.anew:
         return whole
+    if alone:
+        return claims
     return ReadTogether((whole.anew + claims.anew) / 2, (whole.again + claims.again) / 2)
 
 
