@@ -179,6 +179,7 @@ STEM = 6  # letters of a word that are compared
 _SENTENCE = regex(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f]|\n+|;\s")
 TOKEN = regex(rf"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w{SIGNS}.:/@+'\u2019%-]*[\w{SIGNS}%+])?|/[\w/.-]+|:")
 _SAID = regex(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
+_EQUALS = regex(r"(?<=\w)(?: = |=(?=\w))")  # "workers = 4"
 _POINT_OF_A_WORD = regex(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
     r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
 )
@@ -326,9 +327,9 @@ def sentences(content: str) -> list[str]:
 
 
 def _plain(content: str) -> str:
-    """Without heading marks, emphasis and list marks."""
+    """Without heading marks, emphasis and list marks; what is equal to something is told of it, as behind a colon."""
     plain = re.sub(r"[`*_#>\[\]()\"\u201c\u201d\u201e]+", " ", re.sub(r"(?m)^\s*(?:[-*+>#]+\s+)+", "", content))
-    return unpointed(plain)
+    return unpointed(_EQUALS.sub(": ", plain))
 
 
 def unpointed(text: str) -> str:
