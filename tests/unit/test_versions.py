@@ -262,6 +262,10 @@ def test_what_broke_and_was_changed_for_it_may_be_a_version() -> None:
         ("The train to Basel is scheduled to arrive at 16:47.", "The train to Basel arrived at 18:20."),
         ("Grandpa takes 20 mg of statin.", "Grandma takes 40 mg of statin."),
         ("Bright tank 1 holds 3000 litres.", "Bright tank 2 holds 2000 litres."),
+        (
+            "Gold merchants are promised 99.95 % of the time.",
+            "Silver merchants get 99.5 % in the contract, no penalties.",
+        ),
     ],
 )
 def test_a_plan_and_what_came_of_it_and_two_that_a_word_tells_apart_are_none_whatever_was_read(

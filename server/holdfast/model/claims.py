@@ -96,6 +96,9 @@ _OPPOSITES = (
     "hot cold",
     "joint savings current",
     "target actual",
+    "gold silver bronze platinum",
+    "adult adults child children kids youth junior juniors senior seniors",
+    "employee employees contractor contractors freelancer freelancers visitor visitors",
 )
 _OPPOSITE_OF = AXIS_OF | {word: -1 - place for place, words in enumerate(_OPPOSITES) for word in words.split()}
 

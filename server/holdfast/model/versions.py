@@ -468,14 +468,13 @@ def _are_siblings(both: _Both) -> bool:
     )
 
 
-def _are_opposites(older: Claim, newer: Claim, *, by_subject: bool = False) -> bool:
-    """Whether one is of the north gate, the other of the south gate; not where the one thing has moved there since."""
+def _are_opposites(older: Claim, newer: Claim, *, subjects: int = 0) -> bool:
+    """Whether one is of the north gate, the other of the south, in so many subjects; not where it has moved."""
     for axis in older.axes.keys() & newer.axes.keys():
         mine, its = older.axes[axis], newer.axes[axis]
-        is_of_subject = any(term.subject and term.text in mine | its for each in (older, newer) for term in each.head)
-        if _meant(mine).isdisjoint(_meant(its)) and (
-            is_of_subject or not (by_subject or older.changed or newer.changed)
-        ):
+        told = sum(any(term.subject and term.text in mine | its for term in each.head) for each in (older, newer))
+        holds = told >= subjects and (told or not (older.changed or newer.changed))
+        if holds and _meant(mine).isdisjoint(_meant(its)):
             return True
     return False
 
@@ -492,8 +491,9 @@ def are_twins(older: Claim, newer: Claim) -> bool:
     mine, its = ({SAME_KIN.get(word, word) for word in _kin_in(each)} for each in (older, newer))
     if mine and its and mine.isdisjoint(its):
         return True
-    is_alike = _frame(older, newer) >= _HALF
-    return is_alike and (_are_opposites(older, newer, by_subject=True) or _have_two_labels(older, newer, both=True))
+    if _frame(older, newer) < _HALF:
+        return _are_opposites(older, newer, subjects=2)
+    return _are_opposites(older, newer, subjects=1) or _have_two_labels(older, newer, both=True)
 
 
 def are_entries(older: str, newer: str) -> bool:
