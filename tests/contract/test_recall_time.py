@@ -673,6 +673,8 @@ CHAINS = (
     ("The lock team is led by Bob Ritter, outage or not.", "fact"),
     ("The outage of the locks took all night.", "event"),
     ("Cleo Thorn leads the lock team now.", "fact"),
+    ("Club president = Rolf Ahlers. Letters need his signature.", "person"),
+    ("Club president = Sabine Orth. Letters need her signature.", "person"),
 )
 
 
@@ -689,6 +691,7 @@ CHAINS = (
         ("quel était le transporteur pour la France avant Colissimo ?", 11),
         ("who led the lock team before the outage?", 14),
         ("who led the lock team before Cleo?", 14),
+        ("Who was club president before Sabine Orth?", 17),
     ],
 )
 async def test_of_several_the_one_before_the_first_that_tells_of_it_is_meant(

@@ -195,7 +195,8 @@ def answer(
     is_then = asking.question.past and found.is_inside  # what was valid then may have been said long before
     others = _ranked(view, asking, asking.wanted, most) if is_then else found.ranked
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
-    hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))  # what is only newer goes before no person
+    if not asking.question.past:  # what is only newer goes before no person
+        hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))
     passed, hits = min(offset, len(hits)), hits[offset:most]
     shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
