@@ -565,12 +565,28 @@ async def test_a_month_with_its_year_alone_is_looked_for_in_the_notes_too(agent:
 
 @pytest.mark.parametrize(
     "query",
-    ["what's on the calendar?", "was steht an?", "was kommt auf mich zu?", "¿qué viene próximamente?", "what's ahead?"],
+    [
+        "what's on the calendar?",
+        "what is in my diary?",
+        "was steht an?",
+        "was kommt auf mich zu?",
+        "¿qué viene próximamente?",
+        "what's ahead?",
+    ],
 )
 async def test_what_is_to_come_is_a_list_in_other_words_too(agent: Agent, query: str) -> None:
     later, sooner = await put(agent, "Renew the licence.", -30), await put(agent, "Meet the harbour master.", -3)
     await put(agent, "Painted the pier.", 1)
     assert (await agent.recall(query)).found == [sooner, later]
+
+
+@pytest.mark.parametrize(
+    "query", ["diary for December", "what is in the calendar for December?", "my diary of 4 December"]
+)
+async def test_the_calendar_of_a_time_is_what_is_to_come_then(agent: Agent, query: str) -> None:
+    later, _ = await put(agent, "Renew the licence.", -30), await put(agent, "Meet the harbour master.", -3)
+    await agent.remember("My diary is in the red drawer.")
+    assert (await agent.recall(query)).found == [later]
 
 
 async def test_what_happened_in_this_month_is_not_what_is_yet_to_happen(agent: Agent) -> None:
@@ -968,6 +984,8 @@ async def test_what_is_still_to_do_is_known_by_its_form_or_its_tag(agent: Agent,
     [
         "Harbour: we still have to scrape the hull.",
         "Harbour: reminder to scrape the hull",
+        "To do for the pier: nail down the loose boards.",
+        "Aufgaben bis Ostern: die Winde fetten.",
         "À faire avant Noël : caréner la barque",
         "Wei still owes us the signed berth contract.",
         "Someone needs to scrape the hull before March.",

@@ -566,7 +566,8 @@ _BROKE = regex(
     r"est tombee?|s'est arretee?|se cayo|fallo|se averio)\b"
 )
 _TO_DO = regex(  # by its label; "we have to ..." may be a rule that holds
-    r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b ?[:(\u2013-]|still to (?:do|be done)\b|"
+    r"\W*(?:(?:open |next )?(?:to[- ]?do|task|action item)s?\b(?:(?: for| in| by| before)\b[^.:;!?\n]{1,30}:|"
+    r" ?[:(\u2013-])|still to (?:do|be done)\b|"
     r"remind(?:er\b(?: to\b|:)?| me\b| us\b)|noch zu (?:tun|erledigen|machen)\b|zu erledigen\b|"
     r"(?:encore )?a faire\b|(?:tareas?|pendientes?) ?:|por hacer\b)"
 )
