@@ -1003,3 +1003,34 @@ async def test_what_tells_that_it_is_new_goes_ahead_of_a_note_that_says_more(rea
     reader.clock.forward(days=60)
     newer = await reader.remember("We moved the workshop into the old dairy on Fennick Lane, and it is dry there.")
     assert (await reader.recall("where is the workshop?")).found[0] == newer["id"]
+
+
+BREWERY = (
+    "Drinks in the clubhouse fridge: people drop cash in the blue tin.",
+    "The weekly build starts on Sunday.",
+    "The lift is checked in May.",
+    "Trainer bekommen 15 € pro Stunde als Übungsleiterpauschale, abgerechnet wird quartalsweise.",
+    "Nele's birthday: 27 January, she turns six in 2027.",
+    "For long routes I use the La Sportiva TC Pro, size 43, resoled in May.",
+    "Board decision: the first month in the club is free of charge for newcomers.",
+    "Die Halle der Lessingschule hat sechs Felder, aber einen ziemlich rutschigen Boden.",
+    "House IPA, dry hopping: 6 g/l Citra on day 5.",
+    "Four routes in a row and no bruises: the Black Diamond harness fits better than what I threw out in September.",
+    "Eye doctor for Mara: Dr. Tietz, new lenses every spring.",
+    "Profiled the webhook-gateway: pprof blames the TLS handshake for 60 % of CPU. Go makes such digging a pleasure.",
+    "Number of the on-call phone: +49 341 555 0187.",
+    "Our GP is Dr. Sahin on Zschochersche Straße, walk-in hours 8 to 10.",
+    "fx-rates alerts are posted into #fx-alarms.",
+    "Leo's best friend is Bennet from the fourth floor, they share a walkie-talkie set.",
+    "refund-svc: local port 8084, metrics 9184.",
+)
+
+
+async def test_what_is_of_something_else_goes_ahead_of_no_note_that_answers(reader: Agent) -> None:
+    for text in BREWERY:
+        await reader.remember(text)
+    first = (await reader.remember("Keg fridge is set to 6 \u00b0C."))["id"]
+    await reader.remember("Cleaning kegs: rinse, 15 min hot PBW at 60 \u00b0C, rinse twice.")
+    reader.clock.forward(days=60)
+    await reader.remember("Fermentation fridge: keep it at 18 \u00b0C for ales, the probe goes into the thermowell.")
+    assert (await reader.recall("At what temperature is the fridge with the kegs?")).found[0] == first

@@ -502,7 +502,8 @@ def _heads(
             continue
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
         needs = "" if lacking(old) else lacking(new)
-        if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named):
+        is_other = bool(found[new].doubt) and not found[old].doubt
+        if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * (is_named or is_other)):
             continue
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
         is_fuller = is_whole or bool(besides)
