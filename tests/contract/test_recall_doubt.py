@@ -142,9 +142,14 @@ def test_a_date_is_no_value(query: str, text: str) -> None:
         ("and where is the ladder?", "Ladder: shed, left wall, by the door.", "The ladder wobbles."),
         ("where is the treasure?", "The treasure lies beneath the willow.", "The treasure was counted."),
         ("who rents out the baler?", "The baler is rented from Kowalski.", "The baler is rented every June."),
+        ("how many litres does the keg hold?", "The keg takes 19 l.", "The keg is cooled to 6 °C."),
+        ("what is the temperature of the keg fridge?", "Keg fridge is set to 6 °C.", "The keg fridge is by the door."),
+        ("combien de litres contient le fût ?", "Le fût contient 19 litres.", "Le fût est à 6 °C."),
+        ("what is the code for the shed?", "The shed has a number lock: 4071.", "The shed opens with the brass key."),
+        ("what's the name of Leo's vet?", "Vet for Leo: Dr. Fabian.", "Food for Leo is ordered by Marta."),
     ],
 )
-def test_who_asks_where_or_who_is_not_answered_without_a_word_of_place_or_whom(
+def test_who_asks_where_who_or_how_much_is_not_answered_without_a_word_of_that(
     query: str, tells: str, tells_none: str
 ) -> None:
     assert not tells_nothing_of_it(sought(query), told(tells))
@@ -261,6 +266,7 @@ def test_common_words_push_nothing_that_meaning_ranks_first_out_of_the_first_fiv
         ("Die Sommerreifen liegen bei Kessler.", "wo liegen die Sommerreifen?", "wo liegen die Winterreifen?"),
         ("La clé du hangar droit est chez Luc.", "où est la clé du hangar droit ?", "où est la clé du hangar gauche ?"),
         ("My father's birthday is on 3 May.", "when is my father's birthday?", "when is my mother's birthday?"),
+        ("Silver shops get 99.5 percent.", "what do silver shops get?", "what do bronze shops get?"),
     ],
 )
 def test_what_is_said_of_the_like_of_a_thing_is_doubtful(stored: str, asked: str, of_another: str) -> None:

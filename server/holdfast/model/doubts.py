@@ -240,6 +240,7 @@ _BEFORE_A_NOUN: Final = regex(
     r"(?i)\b(?:d(?:er|ie|as|en|em|es)|im|am|ins|ans|vom|zu[mr]|beim|(?:k?ein|mein|unser|ihr|sein)e?[mnrs]?) \Z"
 )
 _NUMBERS_BY_NAME: Final = frozenset({"phone number", "such number"})
+_HEADED: Final = regex(r"\A\W*(\w+)(?: (?:for|of|f\u00fcr|von|pour|para)\b| ?[:=])")  # "Vet of Leo: Dr. Fabian"
 _BESIDE: Final = 40  # characters between a name and what it is the name of
 _PARTICLE: Final = "van|von|de|da|del|di|al|el|bin|la|le"
 
@@ -482,11 +483,11 @@ def _is_noun(found: re.Match[str], text: str) -> bool:
 
 
 def _is_beside(found: re.Match[str], text: str, words: AbstractSet[str]) -> bool:
-    """Whether an ordinary word of the question stands around a name, in its line."""
+    """Whether an ordinary word of the question stands around a name in its line, which may begin with it."""
     before = text[max(0, found.start() - _BESIDE) : found.start()].rpartition("\n")[2]
     after = text[found.end() : found.end() + _BESIDE].partition("\n")[0]
     around = {word for word in _WORD.findall(f"{before} {after}") if word.islower()}
-    return not words.isdisjoint(around - {"name", "names"})
+    return not words.isdisjoint((around | set(map(folded, _HEADED.findall(before)))) - {"name", "names"})
 
 
 def _may_name(asked: Sought, note: Note) -> bool:
