@@ -1148,3 +1148,21 @@ async def test_where_one_is_unsure_a_verdict_is_named_that_loses_nothing(agent: 
     assert "none where they are two matters" in batch.text
     await judge(agent, batch, edges=[edge(newer, older, "contradicts")])
     assert (await agent.call("recall", query="when does the north gate open in winter?")).found[0] == newer
+
+
+@pytest.mark.parametrize("seconds", [3, 1200])
+async def test_of_a_judged_contradiction_the_newer_is_first_also_where_both_were_told_in_one_go(
+    agent: Agent, seconds: int
+) -> None:
+    told = (
+        ("Nora's dentist is Dr Lindqvist.", "Nora goes to Dr Abara for her teeth.", "who is Nora's dentist?"),
+        ("Ben takes his coffee with oat milk.", "Ben drinks his coffee black.", "how does Ben take his coffee?"),
+    )
+    await keep(agent, "The attic is insulated with wool.", "Pickle is a tabby cat.", "The garden faces north.")
+    older = await keep(agent, *(pair[0] for pair in told))
+    agent.clock.forward(seconds=seconds)
+    newer = await keep(agent, *(pair[1] for pair in told))
+    await judge(agent, edges=[edge(*pair, "contradicts") for pair in zip(newer, older, strict=True)])
+    for place, (_, _, question) in enumerate(told):
+        found = (await agent.call("recall", query=question)).found
+        assert found[:2] == [newer[place], older[place]], question

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from holdfast.index.current import CURRENT
-from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, same_text
+from holdfast.model.note import FIELDS, OCCURRENCES, SELF_ID, Note, in_time, same_text
 from holdfast.model.versions import ANEW, APART, MAYBE, ReadTogether
 
 _READ_ALREADY = json.dumps([ANEW, MAYBE, APART])
@@ -549,6 +549,13 @@ def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> di
         and _is_as_it_was(notes.get(link.source), link.made)
         and _is_as_it_was(notes.get(link.target), link.made)
     }
+
+
+def contradicting(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> list[tuple[str, str]]:
+    """Pairs of which somebody said, or their words show, that one contradicts the other; the older's id comes first."""
+    ends = ((link.source, link.target) for link in links if link.type == "contradicts")
+    pairs = (in_time(notes[one].note, notes[other].note) for one, other in ends if one in notes and other in notes)
+    return [(older.id, newer.id) for older, newer in pairs]
 
 
 def _is_as_it_was(item: IndexedNote | None, then: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
-from holdfast.index.rows import IndexedNote, LinkRow, read_pairs
+from holdfast.index.rows import IndexedNote, LinkRow, contradicting, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model.claims import claim, said_besides
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
@@ -175,10 +175,11 @@ def compared(
             odds[pair] = weight if likeness is None else weight + around.odds(*pair, is_read=known is not None)
     said = {each: said_at(item.note) for each, item in notes.items()}
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
-    late = overtaken(consolidated(links), told, said)
+    late, opposed = overtaken(consolidated(links), told, said), contradicting(links, notes)
     likely |= of_one_frame(found, texts, SURELY_READ, unclear) | of_one_chain(found, texts, said)
     likely |= dict.fromkeys((*late, *in_part), PERHAPS)  # no fold
-    odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN)
+    likely |= {pair: max(BESIDE, likely.get(pair, 0.0)) for pair in opposed}
+    odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN) | dict.fromkeys(opposed, math.inf)
     by_texts = {*found, *odds}.difference(in_part)
     return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
 
@@ -503,7 +504,8 @@ def _heads(
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
         needs = "" if lacking(old) else lacking(new)
         is_other = bool(found[new].doubt) and not found[old].doubt
-        if matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * (is_named or is_other)):
+        is_unsure = matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * (is_named or is_other))
+        if is_unsure and odds < math.inf:
             continue
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
         is_fuller = is_whole or bool(besides)
