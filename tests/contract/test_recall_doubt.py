@@ -751,6 +751,13 @@ async def test_what_is_told_of_a_thing_of_another_is_no_strong_hit(
     assert theirs is None or strong[0] == theirs
 
 
+@pytest.mark.parametrize("query", ["Ida's shoe size", "what is Ida's shoe size?", "shoe size of Ida"])
+async def test_a_name_that_a_question_begins_with_is_whom_it_is_about(agent: Agent, query: str) -> None:
+    ids = [(await agent.remember(f"{name}'s shoe size is {size}."))["id"] for name, size in (("Ida", 34), ("Leo", 29))]
+    await agent.remember("The garden fence was painted green in spring.")
+    assert [hit["id"] for hit in (await agent.recall(query))["results"] if not hit["weak"]] == ids[:1]
+
+
 @pytest.mark.parametrize("name", ["Ben", "Mia", "Dan", "Kim", "Max"])
 async def test_a_name_that_is_grammar_elsewhere_is_a_name(agent: Agent, name: str) -> None:
     size = (await agent.remember(f"{name}'s shoe size is 39."))["id"]

@@ -22,7 +22,7 @@ from holdfast.model.note import GLOBAL_SPACE, Note, said_at
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted
 from holdfast.model.statement import stem
 from holdfast.model.when.questions import TimeReading
-from holdfast.model.words import folded, inside, query_terms, regex, written_as_names
+from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex, written_as_names
 
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
@@ -36,6 +36,7 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"|altr[io])\b"
 )
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
+_OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
 
 
@@ -231,10 +232,11 @@ def _writes_nouns_so(text: str) -> bool:
 
 def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]:
     """The stems of what a question writes as names, of those that a note has; none where nouns are written so too."""
-    within = inside(question.text)
+    within, first = inside(question.text), _OWNER_FIRST.match(question.text)
     if _writes_nouns_so(within):
         return frozenset()
-    written = {folded(word) for word in _WORDS.findall(within) if word[0].isupper() and not word.isupper()} - TIMES
+    words = [*_WORDS.findall(within), *(first.groups() if first else ())]
+    written = {folded(word) for word in words if word[0].isupper() and not word.isupper()} - TIMES - STOP_WORDS
     names = {term for name in written for term in query_terms(name)}
     known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
     return frozenset(map(stem, known))
