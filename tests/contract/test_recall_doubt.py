@@ -751,6 +751,20 @@ async def test_what_is_told_of_a_thing_of_another_is_no_strong_hit(
     assert theirs is None or strong[0] == theirs
 
 
+@pytest.mark.parametrize(
+    ("asked", "of_another", "own"),
+    [
+        ("what is the code for cupboard B?", "Cupboard A has a number lock: 4071.", "Cupboard B has a lock: 4072."),
+        ("what is stair A's handrail made of?", "The handrail of stair B is steel.", "Stair A has an oak handrail."),
+        ("how much vitamin D do I take?", "Vitamin B: 100 mg daily.", "vitamin d: 2000 IU daily."),
+        ("which customers are in class D?", "Risk class A pays at once.", "Risk class A to E: restaurants are D."),
+    ],
+)
+def test_what_a_letter_tells_from_its_like_is_doubted_of_another(asked: str, of_another: str, own: str) -> None:
+    assert ", not " in doubt_of(asked, told(of_another))
+    assert doubt_of(asked, told(own)) == ""
+
+
 @pytest.mark.parametrize("query", ["Ida's shoe size", "what is Ida's shoe size?", "shoe size of Ida"])
 async def test_a_name_that_a_question_begins_with_is_whom_it_is_about(agent: Agent, query: str) -> None:
     ids = [(await agent.remember(f"{name}'s shoe size is {size}."))["id"] for name, size in (("Ida", 34), ("Leo", 29))]

@@ -188,9 +188,8 @@ _CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as abo
 _JOINING = frozenset(("since", "around", "per", "ab", "desde"))  # beside words of grammar
 _GERMAN = regex(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
 _SAID = regex(rf"[\w{SIGNS}]+")
-_CLOCK = regex(r"\d{1,2}[:.]\d\d")
 _AMOUNT = regex(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
-_YEAR = regex(r"(?:19|20)\d\d")
+_CLOCK, _YEAR = regex(r"\d{1,2}[:.]\d\d"), regex(r"(?:19|20)\d\d")
 _INNER = regex(r"\w[/.:@_]\w")
 ATTRIBUTES = frozenset(stem(word) for word in (*_ABOUT_OF, *ROLES, *_OF_ANY.split()))
 _LATEST_OF = 6  # words, among which "of" stands
@@ -399,10 +398,9 @@ def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, ge
 def _says_nothing(token: str, text: str, place: int) -> bool:
     if text in _UNIT_OF or text in _SILENT or (text in VERBS and text not in _ABOUT_OF):
         return True
-    is_label = len(token) == 1 and token.isupper() and text not in {"i", "a"} and place > 0
-    if (len(token) > 1 and token.isupper()) or (text in AXIS_OF and text != "us") or is_label:
-        return False
-    return text in STOP_WORDS or text in FRAME_WORDS
+    is_label = token.isupper() and (len(token) > 1 or (text not in {"i", "a"} and place > 0))
+    tells = is_label or (text in AXIS_OF and text != "us")
+    return not tells and (text in STOP_WORDS or text in FRAME_WORDS)
 
 
 def _is_name(token: str, place: int, plain: list[str], *, german: bool) -> bool:
@@ -422,7 +420,7 @@ def _value(text: str, sort: str) -> str:
 
 
 def _sort(token: str, text: str, place: int, plain: list[str]) -> str:
-    """What a value can be exchanged for; empty for what is none."""
+    """What a value can be exchanged for, as the letter of "stair B" for that of "stair A"; empty for what is none."""
     before = plain[place - 1] if place else ""
     after = plain[place + 1] if place + 1 < len(plain) else ""
     if text in WEEKDAYS or text.removesuffix("s") in WEEKDAYS:
@@ -431,6 +429,8 @@ def _sort(token: str, text: str, place: int, plain: list[str]) -> str:
         return "date"
     if text in ORDINALS:
         return "ordinal"
+    if len(token) == 1 and token.isupper() and text != "i" and before.isalpha() and before not in STOP_WORDS:
+        return f"label {stem(before)}"
     if text[:1].isdecimal() or text in NUMERALS:
         return _sort_of_number(text, before, after, plain[place + 2 : place + 3])
     is_code = any(map(str.isdecimal, text)) or _INNER.search(token) is not None

@@ -310,7 +310,7 @@ def sought(query: str) -> Sought | None:
         sorts,
         _months_of(question, plain),
         frozenset(_YEAR.findall(question)),
-        numbered_in(plain) if asks else {},
+        numbered_in(question) if asks else {},
         past=re.search(r"\b(?:did|was|were|wurde|war|hat|a ete|fue)\b", plain) is not None,
         words=tuple(word for word in _WORD.findall(plain) if word not in STOP_WORDS),
         apart=tuple(things_apart(plain)),
@@ -554,7 +554,7 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
     if years and not (years | {happened[:4]}) & asked.years:
         share = EARLIER if max(years) < min(asked.years) else ANOTHER
         return Doubt(share, f"{', '.join(sorted(years)[:2])}, not {', '.join(sorted(asked.years))}")
-    numbers = COUNTED.findall(plain) if asked.numbered else []
+    numbers = [(folded(word), number) for word, number in COUNTED.findall(text)] if asked.numbered else []
     for word, number in asked.numbered.items():
         others = [other for before, other in numbers if before == word]
         if others and not any(f"{other}.".startswith(f"{number}.") for other in others):

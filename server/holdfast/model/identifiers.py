@@ -57,8 +57,7 @@ _YEAR = regex(r"(?:19|20)\d\d")
 _DATE = regex(
     r"\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}:\d\d(?::\d\d)?"
 )
-_QUOTES = regex(r'["\x00]')  # what would end a phrase of a search
-_VERSION = regex(r"[vV]?\d+")
+_QUOTES, _VERSION = regex(r'["\x00]'), regex(r"[vV]?\d+")  # the first would end a phrase of a search
 _BY = regex(r"(?<=\d)[xX\u00d7](?=\d)")  # as in "M12x1.75"
 _GROUPED = regex(r"(?<![\w-])[A-Z]{1,4}\d{1,6}(?: [A-Z\d]{0,4}\d[A-Z\d]{0,4}){2,9}(?![\w-])")  # an IBAN, say
 _LEAST_GROUPED = 10  # digits
@@ -423,7 +422,10 @@ _FIRST_PART: Final = regex(  # of words like "Winterreifen" and "northbound"
     r"(?:north|nord|south|sud|east|ost|west|upper|ober|unter|vorder|hinter|sommer|summer|winter|nacht|abend)"
     rf"(?=\w{{{_LEAST_PART}}})"
 )
-COUNTED: Final = regex(r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*)(?![\d%.,:/-]\d|\d|%)")
+COUNTED: Final = regex(  # or told by a letter: "stair B"
+    r"([^\W\d_]{2,})[ #]{1,2}(\d{1,6}(?:\.\d+)*(?![\d%.,:/-]\d|\d|%)|"
+    r"[A-HJ-Z]\b(?![.&+#/-]|['\u2019](?!s)| (?:to|or|and|bis|und|et|y) [A-Z]\b))"
+)
 _NAMED: Final = regex(r"(?<=[^\W_.!?:;] )([A-Z][^\W\d_]{2,})(?:['\u2019]s)? (?=([^\W_]{3,}))")
 
 
@@ -525,13 +527,11 @@ def named_things(text: str, plain: str) -> Iterator[NamedThing]:
             yield NamedThing(_ENDING.sub("", thing), name, thing)
 
 
-def numbered_in(plain: str) -> dict[str, str]:
-    """Numbers by the word before them, as in "tank 5" and "release 2.5"; not those of dates."""
-    return {
-        word: number
-        for word, number in COUNTED.findall(plain)
-        if not any(word in words for words in (STOP_WORDS, MONTHS, SURE_MONTHS, UNITS))
-    }
+def numbered_in(text: str) -> dict[str, str]:
+    """Numbers by the word before them, folded, as in "tank 5" and "release 2.5"; not those of dates."""
+    found = {folded(word): number for word, number in COUNTED.findall(text)}
+    others = STOP_WORDS, MONTHS, SURE_MONTHS, UNITS
+    return {word: number for word, number in found.items() if not any(word in words for words in others)}
 
 
 def _is_thing(word: str) -> bool:
