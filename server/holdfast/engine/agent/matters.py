@@ -177,8 +177,7 @@ def compared(
     told = {(link.target, link.source): 1.0 for link in links if link.type == "evolved_from"} | likely
     late, opposed = overtaken(consolidated(links), told, said), contradicting(links, notes)
     likely |= of_one_frame(found, texts, SURELY_READ, unclear) | of_one_chain(found, texts, said)
-    likely |= dict.fromkeys((*late, *in_part), PERHAPS)  # no fold
-    likely |= {pair: max(BESIDE, likely.get(pair, 0.0)) for pair in opposed}
+    likely |= {pair: max(BESIDE, likely.get(pair, 0.0)) for pair in opposed} | dict.fromkeys((*late, *in_part), PERHAPS)
     odds |= dict.fromkeys((*late, *in_part), _OVERTAKEN) | dict.fromkeys(opposed, math.inf)
     by_texts = {*found, *odds}.difference(in_part)
     return Matters(said, one_each(likely), odds, tuple(unclear), by_texts, late, vectors, texts, framed)
