@@ -145,6 +145,8 @@ def test_a_date_is_no_value(query: str, text: str) -> None:
         ("how many litres does the keg hold?", "The keg takes 19 l.", "The keg is cooled to 6 °C."),
         ("what is the temperature of the keg fridge?", "Keg fridge is set to 6 °C.", "The keg fridge is by the door."),
         ("combien de litres contient le fût ?", "Le fût contient 19 litres.", "Le fût est à 6 °C."),
+        ("when does the deploy freeze end?", "The freeze lasts until 2 January.", "The freeze starts on 11 December."),
+        ("which version does the ledger run?", "The ledger runs Postgres 16.", "The ledger runs on db-prd-7."),
         ("what is the code for the shed?", "The shed has a number lock: 4071.", "The shed opens with the brass key."),
         ("what's the name of Leo's vet?", "Vet for Leo: Dr. Fabian.", "Food for Leo is ordered by Marta."),
     ],
@@ -585,6 +587,7 @@ def test_what_does_answer_is_not_doubted(query: str, text: str) -> None:
         ("what does the dyer earn?", "Our dyer is Rolf Amsel.", "The dyer gets 2,400 euros."),
         ("who maintains the kiln?", "The kiln is cold after October.", "Rolf maintains the kiln."),
         ("where is the pattern kept?", "The pattern has 1.2 million knots.", "The pattern is in the attic."),
+        ("what is Nele's shoe size?", "Nele turns six in January.", "Shoe size of Nele: 29."),
     ],
 )
 def test_a_value_of_another_kind_than_the_one_that_is_asked_for_is_doubtful(

@@ -571,8 +571,7 @@ _GERMAN = (
 _FRENCH = r"\b(?:qui|quel|quelle) (?:est|etait) (?:le |la |l'|notre |mon |ma )((?:\w+ )?\w+) (?:de|du|des|d'|pour)"
 _SPANISH = r"\b(?:quien|cual) (?:es|era) (?:el|la|nuestr[oa]|mi) ((?:\w+ )?\w+) (?:de|del|para)\b"
 _HEADS = [regex(each) for each in (_OF_ONE, _ITS, _HOW_MANY, _THINGS, _GERMAN, _FRENCH, _SPANISH)]
-# Nouns by which a question asks for whatever is said of a thing.
-_OPEN_NOUNS, _WITHIN = _words("open_nouns"), _words("within")
+_OPEN_NOUNS, _WITHIN = _words("open_nouns"), _words("within")  # the first ask for whatever is said of a thing
 _HEAD_WORD, _STEM = regex(r"[^\W_]+"), 5  # letters with which words of one family begin
 _SUFFIX = regex(r"(?:ers?|ors?|ings?|ed|es|s|ions?|ments?)\Z")
 
@@ -583,7 +582,8 @@ def head_of(question: str) -> tuple[str, ...]:
         if found := pattern.search(question):
             named = itertools.takewhile(lambda word: word not in _WITHIN, _HEAD_WORD.findall(found[1]))
             words = [word for word in named if is_content(word) and (word in UNITS or word not in TIMES)]
-            return () if _OPEN_NOUNS.intersection(words) else tuple(words)
+            telling = words[:-1] if words[-1:] in (["size"], ["type"], ["number"]) else words  # of "shoe size" the shoe
+            return () if _OPEN_NOUNS.intersection(telling) else tuple(telling)
     return ()
 
 
