@@ -503,7 +503,7 @@ def _heads(
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
         needs = "" if lacking(old) else lacking(new)
         is_other = bool(found[new].doubt) and not found[old].doubt
-        is_unsure = matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * (is_named or is_other))
+        is_unsure = matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named, FOLDED * is_other)
         if is_unsure and odds < math.inf:
             continue
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
