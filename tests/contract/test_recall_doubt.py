@@ -147,6 +147,7 @@ def test_a_date_is_no_value(query: str, text: str) -> None:
         ("combien de litres contient le fût ?", "Le fût contient 19 litres.", "Le fût est à 6 °C."),
         ("when does the deploy freeze end?", "The freeze lasts until 2 January.", "The freeze starts on 11 December."),
         ("which version does the ledger run?", "The ledger runs Postgres 16.", "The ledger runs on db-prd-7."),
+        ("what is the IP of the label printer?", "Label printer: 192.168.40.21", "Showed the label printer to Noor."),
         ("what is the code for the shed?", "The shed has a number lock: 4071.", "The shed opens with the brass key."),
         ("what's the name of Leo's vet?", "Vet for Leo: Dr. Fabian.", "Food for Leo is ordered by Marta."),
     ],
@@ -617,6 +618,17 @@ def test_a_value_of_somebody_else_is_weak_where_a_note_of_whom_is_asked_about_la
     assert [item.doubt for item in judged] == ["of something else", "no price", "", ""]
     another = {"mem_hers": Doubt(0.1, "October, not May")}
     assert [item.doubt for item in all_doubted([rent, hers], another, question)] == ["", "October, not May"]
+
+
+def test_what_is_of_another_stands_behind_what_answers_with_the_same_words() -> None:
+    plain = ranked(Question("what is the serial number in room A?"), set())
+    other = plain._replace(candidate=plain.candidate._replace(id="mem_other", matched=("room", "serial")), score=2.0)
+    own = plain._replace(candidate=plain.candidate._replace(id="mem_own", matched=("room", "serial")), score=1.0)
+    less = own._replace(candidate=own.candidate._replace(matched=("room",)))
+    doubts = {"mem_other": Doubt(0.05, "room B, not A")}
+    for rest, order in ((own, ["mem_own", "mem_other"]), (less, ["mem_other", "mem_own"])):
+        judged = all_doubted([other, rest], doubts, Question("what is the serial number in room A?"))
+        assert [item.candidate.id for item in judged] == order
 
 
 def noted(text: str) -> Note:

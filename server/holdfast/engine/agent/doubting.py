@@ -27,6 +27,7 @@ from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex,
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
 NEARLY_AS_RELEVANT: Final = 0.85
+RATHER_NONE: Final = 0.1  # of the odds are left to what hardly answers
 _SURE_ALONE: Final = 0.95  # the relevance, before `careful`, from which other phrasings say nothing against a note
 KEPT_WITHIN: Final = 5  # places
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
@@ -133,7 +134,7 @@ def all_doubted(
     telling = frozenset[str]() if shows_another_language(within) else names | question.seldom | question.extraordinary
     lacking = [item for item in ranked if (doubt := found.get(item.candidate.id)) and doubt.lacks]
     missing = [names.intersection(_said_of(item.candidate)) for item in lacking] if telling else []
-    judged, behind = list[Ranked](), list[Ranked]()
+    judged, behind, unlikely = list[Ranked](), list[Ranked](), set[str]()
     for item in ranked:
         doubt, matched = found.get(item.candidate.id), telling.intersection(_said_of(item.candidate))
         if doubt is None and not item.candidate.session and any(each and each.isdisjoint(matched) for each in missing):
@@ -143,7 +144,19 @@ def all_doubted(
         is_of_others = item.candidate.id in others
         doubt = doubt or (OF_SOMETHING_ELSE if is_of_others else None)
         (behind if is_of_others else judged).append(doubted(item, doubt.share, doubt.why) if doubt else item)
-    return _with_others(judged, behind)
+        unlikely |= {item.candidate.id} if doubt and doubt.share <= RATHER_NONE and not doubt.lacks else set()
+    return _behind_firm(_with_others(judged, behind), unlikely)
+
+
+def _behind_firm(ranked: Sequence[Ranked], unlikely: Collection[str]) -> list[Ranked]:
+    """In order, but what tells of another behind the first strong one that does not, and has all of its words."""
+    firm = next((item for item in ranked if item.relevance >= WEAK and item.candidate.id not in unlikely), None)
+    if firm is None:
+        return list(ranked)
+    late = {item.candidate.id for item in ranked if item.candidate.id in unlikely and firm.has_the_words_of(item)}
+    rest = [item for item in ranked if item.candidate.id not in late]
+    moved = [item._replace(score=min(item.score, firm.score)) for item in ranked if item.candidate.id in late]
+    return sorted((*rest, *moved), key=lambda item: -item.score)
 
 
 def _said_of(candidate: RankCandidate) -> frozenset[str]:
