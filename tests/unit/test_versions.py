@@ -263,6 +263,7 @@ def test_what_broke_and_was_changed_for_it_may_be_a_version() -> None:
         ("Grandpa takes 20 mg of statin.", "Grandma takes 40 mg of statin."),
         ("Bright tank 1 holds 3000 litres.", "Bright tank 2 holds 2000 litres."),
         ("The handrail of stair A is oak.", "The handrail of stair B is steel."),
+        ("Access point upstairs: channel 36", "Access point downstairs: channel 100, as the neighbour has a mesh."),
         (
             "Gold merchants are promised 99.95 % of the time.",
             "Silver merchants get 99.5 % in the contract, no penalties.",

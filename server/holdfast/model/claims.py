@@ -90,7 +90,7 @@ _OPPOSITES = (
     "day daytime night nights tag nacht nachts dia noche jour nuit",
     "spring summer autumn fall winter",
     "heim auswarts away",
-    "upper lower",
+    "upper lower upstairs downstairs",
     "large small big little",
     "indoor outdoor",
     "hot cold",
