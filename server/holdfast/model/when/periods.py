@@ -315,12 +315,12 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)", _iso_month),
     _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{say.MONTH}){say.BY_YEAR}", _ordinal_day),
     _rule(
-        rf"{say.ON}(?P<day>\d{{1,2}})(?P<ordinal>{say.DAY})(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){say.DAY})?\s*{say.OF}\s*"
+        rf"{say.ON}(?P<day>\d{{1,2}}){say.DAY}(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){say.DAY})?\s*{say.OF}\s*"
         rf"(?P<month>{say.EITHER_MONTH})\.?{say.BY_YEAR}",
         _month_day,
     ),
     _rule(
-        rf"{say.ON}(?P<month>{say.EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?P<ordinal>st|nd|rd|th)?"
+        rf"{say.ON}(?P<month>{say.EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
         rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){say.DAY})?{say.BY_YEAR}",
         _month_day,
     ),
