@@ -44,7 +44,7 @@ from holdfast.model.identifiers import (
 from holdfast.model.intent import head_of, is_covered
 from holdfast.model.note import Note
 from holdfast.model.numbers import MONTHS
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.when.told import DaysAsked, other_days
 from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives, table_parts
 
@@ -383,7 +383,7 @@ def _kind_of() -> Mapping[str, int]:
 @cache
 def _lists() -> Mapping[str, str]:
     """For each list of the table a pattern that finds any of its words."""
-    lists = {"what": [_WHAT], "day": [folded(day) for day in say.WEEKDAYS], "times": [any_of(TIMES)]}
+    lists = {"what": [_WHAT], "day": [folded(day) for day in spans.WEEKDAYS], "times": [any_of(TIMES)]}
     lists |= {"compared": [_COMPARED], "kind": [any_of(_kind_of())]}
     for name, *words in map(str.split, _table()[1]):
         lists.setdefault(name, []).extend(words)
@@ -564,14 +564,14 @@ def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: b
 
 def _months_of(text: str, plain: str) -> frozenset[int]:
     """The months that a text names; words that mean something else as well only with a capital."""
-    named = {match.group() for match in _NAMED_MONTH.finditer(plain)} - say.ALSO_WORDS
+    named = {match.group() for match in _NAMED_MONTH.finditer(plain)} - spans.ALSO_WORDS
     found = {MONTHS[name] for name in named}
     found |= {SURE_MONTHS[word] for word in _WORD.findall(plain) if word in SURE_MONTHS}
     return frozenset(found | {MONTHS[folded(each)] for each in _CAPITAL_MONTH.findall(text)})
 
 
 def _named_months(months: AbstractSet[int]) -> str:
-    names = list(say.MONTHS)[:12]
+    names = list(spans.MONTHS)[:12]
     return " and ".join(names[number - 1].capitalize() for number in sorted(months)[:2])
 
 

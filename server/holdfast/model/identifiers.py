@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.numbers import MONTHS
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.words import (
     FRAME_WORDS,
     FRAMES,
@@ -392,13 +392,13 @@ OFTEN = frozenset(
     chaque quotidien hebdomadaire mensuel toujours jamais fois cada diario semanal mensual siempre nunca vez
     veces""".split()  # noqa: SIM905
 )
-UNITS = frozenset(folded(word) for word in say.UNITS)
+UNITS = frozenset(folded(word) for word in spans.UNITS)
 # Short names that are no words of another sense.
-SURE_MONTHS = {name: month for name, month in say.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
+SURE_MONTHS = {name: month for name, month in spans.SHORT_MONTHS.items() if name not in {"may", "mar", "jan"}}
 TIMES = (
     UNITS
     | OFTEN
-    | {folded(word) for word in (*say.MONTHS, *say.WEEKDAYS, *say.SEASONS)}
+    | {folded(word) for word in (*spans.MONTHS, *spans.WEEKDAYS, *spans.SEASONS)}
     | frozenset(SURE_MONTHS)
     | set(
         """today tomorrow yesterday morning afternoon evening night noon midnight early late soon later until since

@@ -1,4 +1,4 @@
-"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
+"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words spans.
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from holdfast.model.identifiers import TIMES, UNITS, is_content
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.words import (
     STOP_WORDS,
     asks_openly,
@@ -72,7 +72,7 @@ LIST_VERBS = _words("list_verbs")
 ASKING = _words("asking")
 ASKING_ONE = _words("asking_one")
 HAPPENED = _words("happened")
-NUMERALS = {folded(word): number for word, number in say.NUMBERS.items() if number > 1}  # "a" is no count
+NUMERALS = {folded(word): number for word, number in spans.NUMBERS.items() if number > 1}  # "a" is no count
 DID, OF_TASKS = _words("did"), _words("of_tasks")
 OVER = _words("over")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
@@ -494,7 +494,7 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
 
 def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
     known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
-    return known or word in say.HOLIDAYS or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
+    return known or word in spans.HOLIDAYS or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
 
 
 def _asks_to_know(text: str) -> bool:

@@ -11,21 +11,21 @@ from fractions import Fraction
 from functools import cache
 from typing import TypeVar
 
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.words import any_of, folded, plainly, regex
 
 _Key = TypeVar("_Key")
 
-MONTHS = {folded(name): number for name, number in say.MONTHS.items()}
-ANY_MONTH = MONTHS | say.SHORT_MONTHS
-WEEKDAYS = {folded(name): number for name, number in say.WEEKDAYS.items()} | {"sonnabend": 5}
+MONTHS = {folded(name): number for name, number in spans.MONTHS.items()}
+ANY_MONTH = MONTHS | spans.SHORT_MONTHS
+WEEKDAYS = {folded(name): number for name, number in spans.WEEKDAYS.items()} | {"sonnabend": 5}
 _ENGLISH = list(WEEKDAYS)[:7]
 # Where they are values of a text: "may" is a verb more often.
 DAYS = frozenset({*WEEKDAYS, *(f"{day}s" for day in _ENGLISH), *MONTHS, "noon", "midnight"} - {"may"})
 
 # From day to day, as "4 to 10 January".
 PERIOD = regex(
-    rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(say.MONTHS)}\b", re.IGNORECASE
+    rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(spans.MONTHS)}\b", re.IGNORECASE
 )
 
 # What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.

@@ -29,7 +29,7 @@ from holdfast.model.intent import (
 )
 from holdfast.model.note import GLOBAL_SPACE, Note, moment, space_name
 from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.when.spans import Span, named
 from holdfast.model.when.told import DaysAsked, days_asked, tells_when
 from holdfast.model.words import counted, query_terms
@@ -417,13 +417,13 @@ def _by_weekdays(view: IndexView, wanted: Filter, days: DaysAsked) -> list[RankC
 def words_of_days(days: DaysAsked) -> str:
     """Words that a note has which names one of these days, or days around today that they may be."""
     count = (days.last - days.first).days + 1
-    each = [say.shift(days.first, number) for number in range(count)]
+    each = [spans.shift(days.first, number) for number in range(count)]
     months, numbers = {day.month for day in each}, [str(day.day) for day in each]
-    names = [name for name, month in {**say.MONTHS, **say.SHORT_MONTHS}.items() if month in months]
-    names += say.holidays_in(days.first, days.last)
+    names = [name for name, month in {**spans.MONTHS, **spans.SHORT_MONTHS}.items() if month in months]
+    names += spans.holidays_in(days.first, days.last)
     if count <= _WEEK:
         weekdays = {day.weekday() for day in each}
-        names += [_RELATIVE_WORDS, *numbers, *(name for name, day in say.WEEKDAYS.items() if day in weekdays)]
+        names += [_RELATIVE_WORDS, *numbers, *(name for name, day in spans.WEEKDAYS.items() if day in weekdays)]
     return " ".join((*names, *sorted({str(day.year) for day in each} | {str(month) for month in months})))
 
 

@@ -42,7 +42,7 @@ from holdfast.model.note import Note, instant, moment, tag_key
 from holdfast.model.parts import Lack, lack_of
 from holdfast.model.prompts import Idle, asks_something, idle, idle_at_a_time, without_talk
 from holdfast.model.ranking import WEIGHTS, Filter, QueryVector, Question, Ranked, Weights, rank
-from holdfast.model.when import spans as say
+from holdfast.model.when import spans
 from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
@@ -55,11 +55,11 @@ from holdfast.model.when.spans import Span, instants, shift
 from holdfast.model.when.told import days_asked, days_told, is_of_the_same_months, tells_when
 from holdfast.model.words import asks_openly, query_terms, regex
 
-_STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (say.STORED, say.NEW))
+_STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (spans.STORED, spans.NEW))
 _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
-_TO_BE_DONE = regex(rf"\b(?:{say.DUTIES})\b")
+_TO_BE_DONE = regex(rf"\b(?:{spans.DUTIES})\b")
 _ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
@@ -78,8 +78,8 @@ _OF_WHAT_WAS = regex(
     r"|\b(?:ha|han|hemos) \w+[ai]do\b|\w{3,}(?:ó|aron|ieron)\b"
     r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
 )
-_NTH_ASKED = regex(say.NTH_ASKED)
-_NTH = {nth: {word for word, place in say.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
+_NTH_ASKED = regex(spans.NTH_ASKED)
+_NTH = {nth: {word for word, place in spans.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
 _ARTICLE = regex(r"\A(?:the|dem|der|den|des|la|le|les|el|los|las|(?:our|unsere|notre|nuestr)\w*)\s+", re.IGNORECASE)
 _IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
@@ -206,7 +206,7 @@ class Asking:
     @property
     def is_of_what_was_noted(self) -> bool:
         """Whether it asks for what was stored, or is new, as "what is new since Monday?"; last week's news happened."""
-        asked, is_open = say.lowered(self.query), self.window is None or self.window.before is None
+        asked, is_open = spans.lowered(self.query), self.window is None or self.window.before is None
         return _STORED.search(asked) is not None or (is_open and _NEW.search(asked) is not None)
 
     @property
@@ -292,8 +292,8 @@ def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[st
 
 def _nth_asked(query: str) -> int:
     """Of "what was the first rent?" 1, of "the second" 2; else 0."""
-    found = _NTH_ASKED.search(say.lowered(query))
-    return say.ORDINALS[found.group()] + 1 if found else 0
+    found = _NTH_ASKED.search(spans.lowered(query))
+    return spans.ORDINALS[found.group()] + 1 if found else 0
 
 
 def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
@@ -303,14 +303,16 @@ def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
 
 def _says_nth(text: str, nth: int) -> bool:
     """Whether a text has a word for the first, the second."""
-    return not _NTH[nth].isdisjoint(_WORD.findall(say.lowered(text)))
+    return not _NTH[nth].isdisjoint(_WORD.findall(spans.lowered(text)))
 
 
 def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str) -> bool:
     """As in "what must be done by the end of the month?", which asks for what is due until then."""
     before = max(time.before or "", (time.coming or ("", ""))[1] or "")
     is_open = before >= now and (time.after is None or time.after >= now)
-    return is_open and intent.kind == "list" and not intent.types and _TO_BE_DONE.search(say.lowered(query)) is not None
+    return (
+        is_open and intent.kind == "list" and not intent.types and _TO_BE_DONE.search(spans.lowered(query)) is not None
+    )
 
 
 def _since_then(text: str, time: TimeReading | None) -> Intent | None:
@@ -336,7 +338,7 @@ def _looks_back(query: str, time: TimeReading, intent: Intent | None) -> bool:
     """Whether a list is of what was: "decisions from August", but not "decisions to take in September"."""
     if (intent is not None and intent.due) or _TO_COME.search(query):
         return False
-    is_of_a_month = (found := _FROM.fullmatch(time.words)) is not None and found["month"].lower() in say.NAMED
+    is_of_a_month = (found := _FROM.fullmatch(time.words)) is not None and found["month"].lower() in spans.NAMED
     return is_of_a_month or (intent is not None and bool(intent.types) and {*intent.types} <= _BEHIND)
 
 
@@ -356,7 +358,7 @@ def _is_nearer_ahead(time: TimeReading, today: date) -> bool:
 def _is_nothing_but_time(query: str, time: TimeReading) -> bool:
     """As "last week" or "since Monday" by itself: what is from then is asked for. "March 2025" may stand in a note."""
     rest = query.replace(time.words, " ", 1)
-    is_a_word = len(say.day_names(time.words)) == len(time.words.split())
+    is_a_word = len(spans.day_names(time.words)) == len(time.words.split())
     return bool(time.after) and not re.search(r"\w", rest) and not is_a_word
 
 
@@ -421,7 +423,7 @@ def anytime(asking: Asking) -> Asking:
 
 
 def _with_days(asking: Asking, *, all_of_them: bool) -> str:
-    days = say.day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
+    days = spans.day_names(asking.time.words, all_of_them=all_of_them) if asking.time else []
     known = query_terms(asking.text)
     return " ".join((asking.text, *(day for day in days if not set(query_terms(day)) <= set(known))))
 

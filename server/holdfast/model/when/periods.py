@@ -9,7 +9,6 @@ from datetime import MAXYEAR, date
 from functools import partial
 
 from holdfast.model.when import spans
-from holdfast.model.when import spans as say
 from holdfast.model.when.spans import Again, Span, Yearly, composed
 from holdfast.model.words import any_of, regex
 
@@ -84,7 +83,7 @@ def _yearly_again(yearly: Yearly, span: Span | None) -> Again | None:
 
 
 def _month_number(name: str) -> int:
-    return say.MONTHS.get(name) or say.SHORT_MONTHS[name]
+    return spans.MONTHS.get(name) or spans.SHORT_MONTHS[name]
 
 
 def _iso_date(match: re.Match[str], _: date) -> FoundPeriod:
@@ -132,7 +131,7 @@ def _day_of_month(match: re.Match[str], today: date) -> FoundPeriod | None:
 
 
 def _ordinal_day(match: re.Match[str], today: date) -> FoundPeriod:
-    month, day = say.MONTHS[match["month"]], say.ORDINALS[match["day"]] + 1
+    month, day = spans.MONTHS[match["month"]], spans.ORDINALS[match["day"]] + 1
     return _yearly(match, today, "day", partial(spans.one_day, month=month, day=day))
 
 
@@ -143,7 +142,7 @@ def _month(match: re.Match[str], today: date) -> FoundPeriod:
 
 def _part_of_month(match: re.Match[str], today: date) -> FoundPeriod:
     """As in "erste Dezemberwoche", "zweite Julihälfte"."""
-    month, which = _month_number(match["month"]), say.ORDINALS[match["which"]]
+    month, which = _month_number(match["month"]), spans.ORDINALS[match["which"]]
 
     def part(year: int) -> Span | None:
         whole = spans.months_from(year, month, 1)
@@ -153,7 +152,7 @@ def _part_of_month(match: re.Match[str], today: date) -> FoundPeriod:
 
 
 def _holiday(match: re.Match[str], today: date) -> FoundPeriod:
-    return _yearly(match, today, "holiday", say.HOLIDAYS[match["name"]], bare=match["at"] is None)
+    return _yearly(match, today, "holiday", spans.HOLIDAYS[match["name"]], bare=match["at"] is None)
 
 
 def _date(match: re.Match[str], today: date) -> FoundPeriod | None:
@@ -181,7 +180,7 @@ def _half(match: re.Match[str], today: date) -> FoundPeriod:
 
 
 def _season(match: re.Match[str], today: date) -> FoundPeriod:
-    yearly = partial(spans.months_from, month=say.SEASONS[match["season"]], count=3)
+    yearly = partial(spans.months_from, month=spans.SEASONS[match["season"]], count=3)
     found = _yearly(match, today, "season", yearly, bare=True)
     return found if _year_of(match) else replace(found, kind="in season")
 
@@ -193,7 +192,7 @@ def _year(match: re.Match[str], today: date) -> FoundPeriod | None:
 
 
 def _near_day(match: re.Match[str], today: date) -> FoundPeriod:
-    first, last = say.DAYS.get(match["near"], _TOMORROW)
+    first, last = spans.DAYS.get(match["near"], _TOMORROW)
     kind = "today" if (first, last) == (0, 0) else "yesterday"
     return FoundPeriod(Span(spans.shift(today, first), spans.shift(today, last)), kind, 1)
 
@@ -204,8 +203,8 @@ def _unit(match: re.Match[str], today: date) -> FoundPeriod | None:
     By itself it is time with a part of it, as in "the end of the year"; "over the weekend" is the last that has begun.
     """
     word, offset = match["unit"], spans.offset_of(match)
-    unit = say.UNITS.get(word, "year")
-    if unit in ("hour", "day") or (word.endswith("s") and unit + "s" == word) or word in say.MANY:
+    unit = spans.UNITS.get(word, "year")
+    if unit in ("hour", "day") or (word.endswith("s") and unit + "s" == word) or word in spans.MANY:
         return None
     if match["rolling"] or (unit == "fortnight" and offset == -1):
         return FoundPeriod(Span(spans.back("day" if unit == "weekend" else unit, today, 1), today), "rolling", 1)
@@ -214,7 +213,7 @@ def _unit(match: re.Match[str], today: date) -> FoundPeriod | None:
     if offset is None and match[0].startswith("a "):
         return None
     if offset is None:
-        now = -1 if unit == "weekend" and today.weekday() < say.WEEKDAYS["saturday"] else 0
+        now = -1 if unit == "weekend" and today.weekday() < spans.WEEKDAYS["saturday"] else 0
         again = partial(_weekend_again, today, now) if unit == "weekend" else None
         return FoundPeriod(spans.unit_around(unit, today, now), "the " + unit, 1, bare=True, again=again)
     span = spans.unit_around(unit, today, offset)
@@ -231,12 +230,12 @@ def _ahead(match: re.Match[str], today: date) -> FoundPeriod | None:
     """As in "what is on in two weeks?"; "how many in two weeks" tells how long, "in a week" mostly too."""
     unit, least, most = spans.amount_of(match)
     is_open = match["hence"] is None
-    if spans.is_over(match.string) or (is_open and (unit == "hour" or say.HOW_LONG.search(match.string))):
+    if spans.is_over(match.string) or (is_open and (unit == "hour" or spans.HOW_LONG.search(match.string))):
         return None
     if match["within"]:
         return FoundPeriod(Span(today, spans.back(unit, today, -most)), "in a while", 1)
     wide = spans.joined(spans.distance(unit, -least, -least, today), spans.distance(unit, -most, -most, today))
-    kind = "in a spell" if is_open and most == 1 and not say.IS_DUE.search(match.string) else "in a while"
+    kind = "in a spell" if is_open and most == 1 and not spans.IS_DUE.search(match.string) else "in a while"
     return FoundPeriod(Span(wide.first and max(wide.first, today), wide.last), kind, 1)
 
 
@@ -253,11 +252,11 @@ def _rolling(match: re.Match[str], today: date) -> FoundPeriod | None:
     if match["count"] in ("a", "an"):  # "how long does it last an hour"
         return None
     _, most = spans.count_of(match["count"])
-    unit = say.UNITS[match["unit"]]
+    unit = spans.UNITS[match["unit"]]
     if match.groupdict().get("next"):
         return None if unit == "hour" else FoundPeriod(Span(today, spans.back(unit, today, -most)), "coming", 1)
     if unit == "hour":
-        hours = -(-most // 60) if match["unit"] in say.MINUTES else most
+        hours = -(-most // 60) if match["unit"] in spans.MINUTES else most
         return FoundPeriod(Span(spans.back("day", today, (hours + 23) // 24), today), "rolling", 1)
     return FoundPeriod(Span(spans.back(unit, today, most), today), "rolling", 1)
 
@@ -287,10 +286,10 @@ def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
         return Span(day, day)
 
     if offset is None:
-        said_alone = match["weekday"] in say.ALONE and not say.NOT_ALONE.search(match.string, 0, match.start())
+        said_alone = match["weekday"] in spans.ALONE and not spans.NOT_ALONE.search(match.string, 0, match.start())
         return FoundPeriod(again(0), "weekday", 1, bare=not said_alone, again=again)
     if offset == 0:
-        day = spans.shift(today, say.WEEKDAYS[match["weekday"]] - today.weekday())
+        day = spans.shift(today, spans.WEEKDAYS[match["weekday"]] - today.weekday())
         return FoundPeriod(Span(day, day), "weekday", 1)
     if offset > 0:  # "next" is the first one behind today
         return FoundPeriod(again(offset + (again(1).first == today)), "weekday", 1)
@@ -298,7 +297,7 @@ def _weekday(match: re.Match[str], today: date) -> FoundPeriod:
 
 
 def _vague(match: re.Match[str], today: date) -> FoundPeriod:
-    first, last = say.VAGUE[match[0]]
+    first, last = spans.VAGUE[match[0]]
     return FoundPeriod(Span(None if first is None else spans.shift(today, first), spans.shift(today, last)), "vague", 0)
 
 
@@ -313,66 +312,66 @@ _RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
     _rule(r"(?P<one>\d{1,2})(?P<by>[/.])(?P<two>\d{1,2})(?P=by)(?P<y>\d{4})", _slashed),
     _rule(r"(?P<one>\d{1,2})/(?P<two>\d{1,2})|(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?!\d)", _day_of_month),
     _rule(r"(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)", _iso_month),
-    _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{say.MONTH}){say.BY_YEAR}", _ordinal_day),
+    _rule(rf"(?:the )?(?P<day>first|second|third) of (?P<month>{spans.MONTH}){spans.BY_YEAR}", _ordinal_day),
     _rule(
-        rf"{say.ON}(?P<day>\d{{1,2}}){say.DAY}(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){say.DAY})?\s*{say.OF}\s*"
-        rf"(?P<month>{say.EITHER_MONTH})\.?{say.BY_YEAR}",
+        rf"{spans.ON}(?P<day>\d{{1,2}}){spans.DAY}(?:\s*(?:-|to|and|bis)\s*(?P<to>\d{{1,2}}){spans.DAY})?\s*{spans.OF}\s*"
+        rf"(?P<month>{spans.EITHER_MONTH})\.?{spans.BY_YEAR}",
         _month_day,
     ),
     _rule(
-        rf"{say.ON}(?P<month>{say.EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
-        rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){say.DAY})?{say.BY_YEAR}",
+        rf"{spans.ON}(?P<month>{spans.EITHER_MONTH})\.?\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+        rf"(?:\s*(?:-|to)\s*(?P<to>\d{{1,2}}){spans.DAY})?{spans.BY_YEAR}",
         _month_day,
     ),
-    _rule(rf"(?P<month>{say.EITHER_MONTH})\.?\s*{say.OF}\s*{say.YEAR}", _month),
-    _rule(rf"(?:{say.QUALIFIER}\s+)?(?P<month>{say.MONTH})(?: {say.BEHIND})?", _month),
-    _rule(rf"(?P<month>{say.EITHER_MONTH})\.? {say.YEAR_FROM_NOW}", _month),
-    _rule(rf"(?P<season>{any_of(say.SEASONS)}) {say.YEAR_FROM_NOW}", _season),
-    _rule(rf"(?P<which>{any_of(say.ORDINALS)}) (?P<month>{say.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
+    _rule(rf"(?P<month>{spans.EITHER_MONTH})\.?\s*{spans.OF}\s*{spans.YEAR}", _month),
+    _rule(rf"(?:{spans.QUALIFIER}\s+)?(?P<month>{spans.MONTH})(?: {spans.BEHIND})?", _month),
+    _rule(rf"(?P<month>{spans.EITHER_MONTH})\.? {spans.YEAR_FROM_NOW}", _month),
+    _rule(rf"(?P<season>{any_of(spans.SEASONS)}) {spans.YEAR_FROM_NOW}", _season),
+    _rule(rf"(?P<which>{any_of(spans.ORDINALS)}) (?P<month>{spans.MONTH})(?:woche|(?P<half>hälfte))", _part_of_month),
     _rule(
-        rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{say.QUALIFIER} )?(?P<name>{any_of(say.HOLIDAYS)})"
-        rf"(?: {say.BEHIND})?{say.BY_YEAR}(?:{say.CLOSES}|(?= in\b))",
+        rf"(?P<at>(?:an|zu|a la|this|around) )?(?:{spans.QUALIFIER} )?(?P<name>{any_of(spans.HOLIDAYS)})"
+        rf"(?: {spans.BEHIND})?{spans.BY_YEAR}(?:{spans.CLOSES}|(?= in\b))",
         _holiday,
     ),
     _rule(
         rf"(?:(?P<the>(?<=the ))|(?P<am>(?<=am |um |om ))|(?<=le |el )|(?<=el )día )(?P<day>\d\d?)"
-        rf"(?P<sign>st|nd|rd|th|\.)?{say.CLOSES}",
+        rf"(?P<sign>st|nd|rd|th|\.)?{spans.CLOSES}",
         _date,
     ),
-    _rule(rf"(?:{say.QUALIFIER} )?q(?P<q>[1-4])(?:[\s/-]*(?:of )?{say.YEAR})?", _quarter),
-    _rule(rf"{say.YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
-    _rule(rf"h(?P<h>[12])[\s/-]?{say.YEAR}", _half),
+    _rule(rf"(?:{spans.QUALIFIER} )?q(?P<q>[1-4])(?:[\s/-]*(?:of )?{spans.YEAR})?", _quarter),
+    _rule(rf"{spans.YEAR}[\s-]?q(?P<q>[1-4])", _quarter),
+    _rule(rf"h(?P<h>[12])[\s/-]?{spans.YEAR}", _half),
     _rule(
-        rf"(?:{say.QUALIFIER}\s+|l')?(?P<season>{any_of(say.SEASONS)})(?: {say.BEHIND})?"
-        rf"(?:\s+{say.OF}\s*{say.YEAR})?",
+        rf"(?:{spans.QUALIFIER}\s+|l')?(?P<season>{any_of(spans.SEASONS)})(?: {spans.BEHIND})?"
+        rf"(?:\s+{spans.OF}\s*{spans.YEAR})?",
         _season,
     ),
-    _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{say.YEAR}", _year),
-    _rule(rf"(?P<near>{any_of(say.DAYS)}|{say.TOMORROW}){say.HOURS}", _near_day),
+    _rule(rf"(?:(?:the year|jahr|el año|l'année) )?{spans.YEAR}", _year),
+    _rule(rf"(?P<near>{any_of(spans.DAYS)}|{spans.TOMORROW}){spans.HOURS}", _near_day),
     _rule(
         rf"(?:(?P<side>earlier|later|so far|sooner) )?(?P<rolling>(?:in|over|within|during|for) the (?:last|past) |"
-        rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le |l')?(?:{say.QUALIFIER} )?)"
-        rf"(?P<unit>{say.UNIT}|an(?= (?:dernier|passé|prochain)\b))(?: {say.BEHIND})?",
+        rf"(?:the )?past )?(?(rolling)|(?:the |la |a |el |le |l')?(?:{spans.QUALIFIER} )?)"
+        rf"(?P<unit>{spans.UNIT}|an(?= (?:dernier|passé|prochain)\b))(?: {spans.BEHIND})?",
         _unit,
     ),
     _rule(
         rf"(?:(?P<sure>calendar week|kalenderwoche)|kw|week|woche|semaine|semana) (?P<w>(?(sure)\d\d?|\d\d))"
-        rf"{say.BY_YEAR}(?! (?:of|der|des|de|du)\b)",
+        rf"{spans.BY_YEAR}(?! (?:of|der|des|de|du)\b)",
         _numbered_week,
     ),
-    _rule(rf"(?:(?:in|within|over) )?{say.THE}{say.LASTS_OR_NEXTS} {say.COUNT} (?P<unit>{say.UNIT})", _rolling),
-    _rule(rf"(?:dans |en )?{say.THE}{say.COUNT} {say.LASTS_OR_NEXTS_BEHIND} (?P<unit>{say.UNIT})", _rolling),
-    _rule(rf"{say.AMOUNT} ago", _ago),
-    _rule(rf"(?:vor|hace|il y a) {say.AMOUNT}", _ago),
+    _rule(rf"(?:(?:in|within|over) )?{spans.THE}{spans.LASTS_OR_NEXTS} {spans.COUNT} (?P<unit>{spans.UNIT})", _rolling),
+    _rule(rf"(?:dans |en )?{spans.THE}{spans.COUNT} {spans.LASTS_OR_NEXTS_BEHIND} (?P<unit>{spans.UNIT})", _rolling),
+    _rule(rf"{spans.AMOUNT} ago", _ago),
+    _rule(rf"(?:vor|hace|il y a) {spans.AMOUNT}", _ago),
     _rule(
         rf"(?:in|dans|en|(?P<within>within|innerhalb(?: von)?|binnen|d'ici|en menos de)|dentro de|daqui a|tra|fra) "
-        rf"{say.AMOUNT}'?(?: time)?(?P<hence>\0)?",
+        rf"{spans.AMOUNT}'?(?: time)?(?P<hence>\0)?",
         _ahead,
     ),
-    _rule(rf"(?P<within>\0)?{say.AMOUNT} (?P<hence>from now|hence)", _ahead),
-    _rule(rf"{say.COUNT} (?P<weekday>{say.WEEKDAY})s? ago", _weekdays_ago),
-    _rule(say.A_WEEKDAY, _weekday),
-    _rule(any_of(say.VAGUE), _vague),
+    _rule(rf"(?P<within>\0)?{spans.AMOUNT} (?P<hence>from now|hence)", _ahead),
+    _rule(rf"{spans.COUNT} (?P<weekday>{spans.WEEKDAY})s? ago", _weekdays_ago),
+    _rule(spans.A_WEEKDAY, _weekday),
+    _rule(any_of(spans.VAGUE), _vague),
 )
 
 
@@ -417,9 +416,9 @@ class PeriodPhrase:
 
 def _together(text: str, today: date, one: Period, other: Period) -> Period | None:
     """Two periods that are one: "the last Friday of March", "Tuesday next week", "today in a week"; else None."""
-    if not say.OF_ONE.fullmatch(text, one.end, other.start):
+    if not spans.OF_ONE.fullmatch(text, one.end, other.start):
         return None
-    if nth := say.NTH.search(text, 0, one.end):
+    if nth := spans.NTH.search(text, 0, one.end):
         return _nth(nth, other)
     kinds, day = {one.kind, other.kind}, None
     if kinds == {"weekday", "week"}:
@@ -439,8 +438,8 @@ def _together(text: str, today: date, one: Period, other: Period) -> Period | No
 
 def _nth(match: re.Match[str], whole: Period) -> Period | None:
     """As in "the first week of December", "the last Friday of the month", "the third quarter of 2025"."""
-    thing, which = say.UNITS.get(match["thing"], match["thing"]), say.ORDINALS[match["which"]]
-    if thing not in ("week", "weekend", "quarter", "half", *say.WEEKDAYS):
+    thing, which = spans.UNITS.get(match["thing"], match["thing"]), spans.ORDINALS[match["which"]]
+    if thing not in ("week", "weekend", "quarter", "half", *spans.WEEKDAYS):
         return None
 
     def made(span: Span) -> Span | None:
@@ -467,13 +466,13 @@ def windows(text: str, today: date) -> list[PeriodPhrase]:
 def _pair(text: str, today: date, one: Period, other: Period) -> PeriodPhrase | None:
     """As in "between March and May", "2026-01-01 to 2026-01-31"; a year that is said once is for both."""
     between, lead = (
-        say.TRAILING.sub("", text[one.end : other.start].rstrip()).strip(),
-        say.PAIR_LEAD.search(text[: one.start]),
+        spans.TRAILING.sub("", text[one.end : other.start].rstrip()).strip(),
+        spans.PAIR_LEAD.search(text[: one.start]),
     )
     sure = not (one.bare or other.bare)
-    if not ((between in say.JOINS and (lead or sure)) or (between in say.PAIRS and lead)) or not other.span.last:
+    if not ((between in spans.JOINS and (lead or sure)) or (between in spans.PAIRS and lead)) or not other.span.last:
         return None
-    if "year" in (one.kind, other.kind) and not say.ENDS.match(text, other.end):
+    if "year" in (one.kind, other.kind) and not spans.ENDS.match(text, other.end):
         return None
     start = lead.start() if lead else one.start
     till_today = other.kind == "weekday" and other.again is not None and other.again(1) == Span(today, today)
@@ -500,16 +499,16 @@ def _before(period: Period, day: date | None, count: int) -> Span:
 def _window(text: str, period: Period) -> PeriodPhrase | None:
     """The period with what stands before it: a part of it, a preposition; None where it is no time after all."""
     before = text[: period.start]
-    if say.REPEATED.search(before) or say.RECURRING.match(text, period.end) or _named_thing(before, period):
+    if spans.REPEATED.search(before) or spans.RECURRING.match(text, period.end) or _named_thing(before, period):
         return None
-    if period.kind == "rolling" and say.RETAINED.match(text, period.end):
+    if period.kind == "rolling" and spans.RETAINED.match(text, period.end):
         return None
-    if (found := say.OFFSET.search(before)) and (offset := _offset(found, period)):
+    if (found := spans.OFFSET.search(before)) and (offset := _offset(found, period)):
         return offset
     narrow, kind, start = _narrowed(before, period)
     span, again = narrow(period.span), composed(period.again, narrow)
-    lead = say.LEAD.search(text[:start])
-    relation = say.RELATIONS[lead["word"]] if lead else "during"
+    lead = spans.LEAD.search(text[:start])
+    relation = spans.RELATIONS[lead["word"]] if lead else "during"
     if lead and lead["word"] in ("by", "d'ici") and kind == "weekday" and (coming := again and again(1)):
         span = coming  # "by Friday" is the next one
     if kind in ("vague", "ago", "about") and relation == "during":
@@ -526,7 +525,7 @@ def _window(text: str, period: Period) -> PeriodPhrase | None:
         return PeriodPhrase(
             lead.start(), period.end + onwards.end(), Span(span.first, None), span, kind, period.rank, "since", again
         )
-    if kind == "part" and relation == "before" and say.ITS_END.match(text, start):
+    if kind == "part" and relation == "before" and spans.ITS_END.match(text, start):
         span = Span(span.last and spans.shift(span.last, 1), span.last)  # before the end, and not before the last part
     start, rank = lead.start() if lead else start, 0 if kind == "mention" else period.rank
     return PeriodPhrase(start, period.end, spans.related(span, relation), span, kind, rank, relation, again)
@@ -534,10 +533,10 @@ def _window(text: str, period: Period) -> PeriodPhrase | None:
 
 def _narrowed(before: str, period: Period) -> tuple[Callable[[Span], Span], str, int]:
     """What the words before a period make of it, a part, or the week of the day; its kind and start."""
-    if (part := say.PART.search(before)) and period.kind not in say.WITHOUT_PARTS:
-        which, of = say.PARTS[part["part"]]
+    if (part := spans.PART.search(before)) and period.kind not in spans.WITHOUT_PARTS:
+        which, of = spans.PARTS[part["part"]]
         return lambda span: spans.share(span, which, of), "part", part.start()
-    if (week := say.WEEK_OF.search(before)) and period.span.first:
+    if (week := spans.WEEK_OF.search(before)) and period.span.first:
         return lambda span: spans.unit_around("week", span.first) if span.first else span, "week", week.start()
     return lambda span: span, period.kind, period.start
 
@@ -545,18 +544,18 @@ def _narrowed(before: str, period: Period) -> tuple[Callable[[Span], Span], str,
 def _named_thing(before: str, period: Period) -> bool:
     """Whether a number is the name of something: "version 2024-01", "RFC 2025"."""
     words = before.split()
-    return period.kind in ("day", "month", "week", "year") and bool(words) and words[-1].strip(":.#'") in say.LABELS
+    return period.kind in ("day", "month", "week", "year") and bool(words) and words[-1].strip(":.#'") in spans.LABELS
 
 
 def _is_time(text: str, period: Period, lead: str | None, *, part: bool) -> bool:
     match period.kind:
         case "day" | "date" if period.bare:
-            return lead in say.DAY_LEADS
+            return lead in spans.DAY_LEADS
         case "year" if period.bare:
-            related = lead and (lead in say.YEAR_LEADS or say.RELATIONS[lead] != "during")
-            return bool(part or related) and bool(say.ENDS.match(text, period.end))
+            related = lead and (lead in spans.YEAR_LEADS or spans.RELATIONS[lead] != "during")
+            return bool(part or related) and bool(spans.ENDS.match(text, period.end))
         case "season" | "in season":
-            return (part or not period.bare or bool(lead)) and not say.NO_SEASON.match(text, period.end)
+            return (part or not period.bare or bool(lead)) and not spans.NO_SEASON.match(text, period.end)
         case "the weekend":
             return lead not in (None, "en") or text.startswith("el ", period.start)
         case kind if kind.startswith("the "):
@@ -567,14 +566,14 @@ def _is_time(text: str, period: Period, lead: str | None, *, part: bool) -> bool
 def _is_mention(text: str, period: Period) -> bool:
     """As in "the August close", "July incident": a month leans the ranking, unless it may be a person's name."""
     name = text[period.start : period.end]
-    sure = name not in say.ALSO_NAMES | say.ALSO_WORDS or text[: period.start].endswith("the ")
+    sure = name not in spans.ALSO_NAMES | spans.ALSO_WORDS or text[: period.start].endswith("the ")
     return period.kind == "month" and sure
 
 
 def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
     """As in "the week before 16 November", "two weeks before 11 August", "a week from Friday"."""
-    unit, there = say.UNITS.get(match["unit"], match["unit"]), match["there"]
-    if match["count"] and unit in say.WEEKDAYS:
+    unit, there = spans.UNITS.get(match["unit"], match["unit"]), match["there"]
+    if match["count"] and unit in spans.WEEKDAYS:
         return None
     if there and (not match["count"] or period.kind not in ("weekday", "today", "yesterday")):
         return None
@@ -586,7 +585,7 @@ def _offset(match: re.Match[str], period: Period) -> PeriodPhrase | None:
         anchor = span.first if back else span.last
         if anchor is None:
             return None
-        if not match["count"] and unit in ("weekend", *say.WEEKDAYS):
+        if not match["count"] and unit in ("weekend", *spans.WEEKDAYS):
             return spans.beside(unit, anchor, before=back)
         if there:
             return Span(spans.back(unit, anchor, -least), spans.back(unit, anchor, -most))

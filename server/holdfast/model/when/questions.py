@@ -14,7 +14,6 @@ from typing import Literal, cast
 
 from holdfast.model.note import instant, moment
 from holdfast.model.when import spans
-from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.spans import Span, is_over, related
 from holdfast.model.words import languages_of, own_lines, regex
@@ -26,7 +25,7 @@ _PLAIN = regex(
     r"h[12](?:[/-]\d{4})?|\d{1,2}([/.])\d{1,2}\1\d{4}|\W*",
     re.IGNORECASE,
 )
-_SHORT_DAY = regex(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(say.EDGES)}]*")
+_SHORT_DAY = regex(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(spans.EDGES)}]*")
 _TOKEN = regex(r"[^\s,;]+")
 _PART_HYPHEN = regex(r"\b(mid|early|late|mi)-(?=\w)")
 _QUOTED = regex(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
@@ -35,14 +34,14 @@ _TYPEWRITTEN = str.maketrans("\u2018\u2019\u2013", "''-")
 
 def masked(line: str) -> str:
     """Lower case of the same length, with NULs for whatever is not a word, a number or a date."""
-    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), say.lowered(line).translate(_TYPEWRITTEN))
+    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted.group()), spans.lowered(line).translate(_TYPEWRITTEN))
     text = _TOKEN.sub(lambda token: token.group() if _is_plain(token.group()) else _blank(token), text)
     text = _PART_HYPHEN.sub(r"\1 ", re.sub(r"\s", " ", text))
     return _ALSO_WORD.sub(lambda word: word.group() if _is_time(word, line) else _blank(word), text)
 
 
 def _is_plain(token: str) -> bool:
-    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(say.EDGES)) or _SHORT_DAY.fullmatch(token))
+    return "()" not in token and bool(_PLAIN.fullmatch(token.strip(spans.EDGES)) or _SHORT_DAY.fullmatch(token))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -212,7 +211,7 @@ _NO_TIME = regex(r"\b(?:look(?:s|ed|ing)?|takes?|took|named) \Z")  # "who looks 
 _A_NAME = regex(r"\b(?:which|the|an?|our|my|your) \Z")  # "the till system"
 _CLAUSE = regex(r" (?:can|could|will|would|is|are|has|have|may|must|should)\b")
 _HABIT = regex(r"\w+ing\b|\W*\d(?![\d.,]*\s?(?:€|%|euros?\b|dollars?\b|pounds?\b|percent\b|[kmgt]b\b))")
-_TURNING_POINT = regex(rf"\b(?:{say.TURNING_POINTS})\b")
+_TURNING_POINT = regex(rf"\b(?:{spans.TURNING_POINTS})\b")
 
 
 def _event(text: str, line: str) -> _Event | None:
@@ -225,7 +224,7 @@ def _event(text: str, line: str) -> _Event | None:
     for match in (*events, *(named_so if _WAS_SO.search(text) else ())):
         article, clause = match["article"], match["clause"]
         name = _event_name(line[match.end() :], clause=bool(clause))
-        relation = cast("Relation", say.RELATIONS.get(match["word"], "during"))
+        relation = cast("Relation", spans.RELATIONS.get(match["word"], "during"))
         named = bool(article or clause or match["word"].endswith("del"))
         before = text[: match.start()]
         apart = _NEXT_TO.search(before) if named and relation in ("before", "after") else None
@@ -233,7 +232,7 @@ def _event(text: str, line: str) -> _Event | None:
             continue
         if not named and (relation == "since" or _HABIT.match(name) or _A_NAME.search(before)):
             continue
-        if name.lower() in say.HOLIDAYS or (match["word"] == "after" and _NO_TIME.search(before)):
+        if name.lower() in spans.HOLIDAYS or (match["word"] == "after" and _NO_TIME.search(before)):
             continue
         end = match.end() + len(name)
         rest = before + text[end:]
@@ -250,7 +249,7 @@ def _event(text: str, line: str) -> _Event | None:
 
 def _days_apart(match: re.Match[str], relation: Relation) -> tuple[int, int]:
     """Of "the week before" the seven days up to an event, of "the day after" the one behind it."""
-    days = spans.UNIT_DAYS[say.UNITS[match["unit"]]]
+    days = spans.UNIT_DAYS[spans.UNITS[match["unit"]]]
     return (-days, -1) if relation == "before" else (1, days)
 
 
@@ -259,8 +258,8 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     end = 0
     onward = clause
     for count, token in enumerate(re.finditer(r"\S+", line)):
-        word = token.group().strip(say.EDGES)
-        stops = word.lower() in say.STOPS and not (onward and word.lower() in ("to", "from", "off"))
+        word = token.group().strip(spans.EDGES)
+        stops = word.lower() in spans.STOPS and not (onward and word.lower() in ("to", "from", "off"))
         if not word or stops or count == _EVENT_WORDS:
             break
         end = token.start() + token.group().find(word) + len(word)
@@ -270,25 +269,25 @@ def _event_name(line: str, *, clause: bool) -> str | None:
     return line[:end] if re.search(r"\w", line[:end]) else None
 
 
-_UNSPACED_MARK = regex(f"{say.UNSPACED_FIRST_MARKS}|{say.UNSPACED_PAST_MARKS}")
-_FIRST_MARK = regex(rf"(?<![\w'-])(?:{say.FIRST_MARKS})(?![\w-])|{say.UNSPACED_FIRST_MARKS}")
-_PAST_MARK = regex(rf"(?<![\w'-])(?:{say.PAST_MARKS})(?![\w-])")
-_MARK_BESIDE_VERB = regex(rf"(?<![\w'-])(?:{say.PAST_MARKS_BESIDE_VERB})(?![\w-])")
-_VERB_OF_BEFORE = regex(rf"\b(?:{say.VERBS_OF_BEFORE})\b")
-_PAST_TENSE = regex(rf"\b(?:{say.PAST_VERBS})\b")
-_GERMAN_WHAT = regex(rf"^\W*was(?= (?:{say.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
-_LEAVE = regex(say.ASKS_LEAVE)
+_UNSPACED_MARK = regex(f"{spans.UNSPACED_FIRST_MARKS}|{spans.UNSPACED_PAST_MARKS}")
+_FIRST_MARK = regex(rf"(?<![\w'-])(?:{spans.FIRST_MARKS})(?![\w-])|{spans.UNSPACED_FIRST_MARKS}")
+_PAST_MARK = regex(rf"(?<![\w'-])(?:{spans.PAST_MARKS})(?![\w-])")
+_MARK_BESIDE_VERB = regex(rf"(?<![\w'-])(?:{spans.PAST_MARKS_BESIDE_VERB})(?![\w-])")
+_VERB_OF_BEFORE = regex(rf"\b(?:{spans.VERBS_OF_BEFORE})\b")
+_PAST_TENSE = regex(rf"\b(?:{spans.PAST_VERBS})\b")
+_GERMAN_WHAT = regex(rf"^\W*was(?= (?:{spans.GERMAN_BEHIND_WHAT})\b)", re.IGNORECASE)
+_LEAVE = regex(spans.ASKS_LEAVE)
 _GERMAN_HAPPENS = regex(r"\A\W*passiert\b")  # "was passiert im Mai?" is of the present, without its first word
-_LATER = regex(rf"\b(?:{say.DUE})\b|{say.FUTURE}")
+_LATER = regex(rf"\b(?:{spans.DUE})\b|{spans.FUTURE}")
 _LATER_BEHIND = regex(r"\b(?:fällig\w*|geplant|prévue?s?|previst[oa]s?|pendientes?)\b")
-_WAS = regex(rf"\b(?:{say.WAS})\b")
-_WAS_SO = regex(rf"\b(?:{say.BEFORE_NOW}|{say.PAST_ENDINGS})\b|\A\W*(?:w\w+|welche\w* \w+) \w{{2,}}te[nt]?\b")
-_DUTY = regex(rf"\b(?:{say.DUTIES})\b")
-_BACK = regex(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{say.PAST_VERBS})\b")
+_WAS = regex(rf"\b(?:{spans.WAS})\b")
+_WAS_SO = regex(rf"\b(?:{spans.BEFORE_NOW}|{spans.PAST_ENDINGS})\b|\A\W*(?:w\w+|welche\w* \w+) \w{{2,}}te[nt]?\b")
+_DUTY = regex(rf"\b(?:{spans.DUTIES})\b")
+_BACK = regex(rf"\b(?:about|know|remember|from|that|which|after|since|(?<!be )\w+ed|{spans.PAST_VERBS})\b")
 _HELD = regex(
     r"\b(?:do|does|may|can|could) \w+ have\b|\bhave (?:i|we|you|they)(?: got)?\b(?! \w+(?:ed|en)\b)"
 )  # no past
-_BEFORE_NOW = regex(rf"\b(?:{say.BEFORE_NOW})\b")
+_BEFORE_NOW = regex(rf"\b(?:{spans.BEFORE_NOW})\b")
 _STATE = regex(
     r"\b(?:what|which|who|where|how)\b.*\b(?:was|were)\b (?:the|our|my|a|an|we|i)\b|"
     r"\bdid\b.*\b(?:run|use|have|handle|keep|store|live|cost|work|look|host|own|pay|need|like|get paid)\b"
@@ -313,7 +312,7 @@ def _read_line(line: str, asked: datetime) -> TimeReading | None:
     event = _event(text, line)
     named = (each for each in windows(text, asked.date()) if each.kind != "in a spell")
     surest = max(named, key=lambda each: each.rank, default=None)  # the first of them
-    verbs = _ALSO_WORD.sub(lambda word: _spaces(word) if _is_time(word, line) else word.group(), say.lowered(line))
+    verbs = _ALSO_WORD.sub(lambda word: _spaces(word) if _is_time(word, line) else word.group(), spans.lowered(line))
     window = None if surest and surest.kind == "today" and _MODAL.search(verbs) else surest
     mark = _mark(text) or _UNSPACED_MARK.search(line)
     later = _LATER.search(verbs) or _LEAVE.match(verbs)
@@ -442,7 +441,7 @@ def _reading(
 
 def _is_strict(line: str, window: PeriodPhrase, today: date) -> bool:
     """Explicit, and asked of what was noted then: not of plans, of the state of things, or of today as such."""
-    text = say.lowered(line)
+    text = spans.lowered(line)
     if window.kind not in _SLACK or _LATER.search(text):
         return False
     if window.relation == "during" and (

@@ -11,7 +11,6 @@ from typing import Final, Literal, NamedTuple
 
 from holdfast.model.note import Note, moment
 from holdfast.model.when import spans
-from holdfast.model.when import spans as say
 from holdfast.model.when.periods import PeriodPhrase, windows
 from holdfast.model.when.questions import DATED, SOON, masked
 from holdfast.model.when.spans import Span, composed, is_over, related, shift
@@ -25,9 +24,9 @@ _MOST_DAYS = 100
 _NO_DAYS = frozenset("vague,about,ago,rolling,year,last year,quarter,the year,the quarter".split(","))  # noqa: SIM905
 _IN_A_WHILE = frozenset({"in a while", "in a spell"})
 _RECENT = timedelta(days=31)
-_LENGTH = regex(rf"\b(?:{say.LENGTHS})\b")
-_OF_WHICH_YEAR = regex(rf"\d|\b(?:{say.LAST}|{say.THIS}|{say.NEXT}|year|année|an|año)\b")
-_NAMES = "|".join(sorted(say.WEEKDAYS, key=len, reverse=True))
+_LENGTH = regex(rf"\b(?:{spans.LENGTHS})\b")
+_OF_WHICH_YEAR = regex(rf"\d|\b(?:{spans.LAST}|{spans.THIS}|{spans.NEXT}|year|année|an|año)\b")
+_NAMES = "|".join(sorted(spans.WEEKDAYS, key=len, reverse=True))
 _TURN = regex(
     r"\b(?:every|each|jeden|jede|chaque|tous les|cada|todos los|los)(?P<second> (?:second|other|zweiten|2nd))? "
     rf"(?P<day>{_NAMES})s?\b|\b(?P<days>(?:{_NAMES})s)\b|\b(?P<part>{_NAMES}) (?:morning|evening|afternoon|night)s\b"
@@ -71,7 +70,7 @@ def days_asked(span: Span, words: str, *, openly: bool) -> DaysAsked | None:
 def is_of_the_same_months(asked: DaysAsked, words: str, day: date) -> bool:
     """Whether a day of another year lies in the months that are asked about, if no word says of which year they are."""
     months = {spans.shift(asked.first, count).month for count in range((asked.last - asked.first).days + 1)}
-    named = not say.NAMED.isdisjoint(say.day_names(words)) and _OF_WHICH_YEAR.search(say.lowered(words)) is None
+    named = not spans.NAMED.isdisjoint(spans.day_names(words)) and _OF_WHICH_YEAR.search(spans.lowered(words)) is None
     return named and day.month in months and not asked.first <= day <= asked.last
 
 
@@ -112,17 +111,17 @@ class DaysTold(NamedTuple):
 @lru_cache(2048)  # a time is asked of the nearest notes, and several times while one question is answered
 def days_told(text: str, told: date) -> tuple[DaysTold, ...]:
     """The days of a text that was written on `told`, part by part."""
-    return tuple(_days_of_part(part, told) for part in say.parts_that_name_days(text))
+    return tuple(_days_of_part(part, told) for part in spans.parts_that_name_days(text))
 
 
 def _days_of_part(part: str, told: date) -> DaysTold:
-    named, turns = settled(say.lowered(part), windows(masked(part), told)), turns_in(say.lowered(part))
+    named, turns = settled(spans.lowered(part), windows(masked(part), told)), turns_in(spans.lowered(part))
     own = (each for each in named if each.kind not in _NO_DAYS and not (turns and each.whole.first != each.whole.last))
     return DaysTold(named, turns, [(each, _is_told_as_over(part, each)) for each in own])
 
 
 def _is_told_as_over(part: str, named: PeriodPhrase) -> bool:
-    near = say.lowered(say.around(part, named.start, named.end))
+    near = spans.lowered(spans.around(part, named.start, named.end))
     return is_over(near) or (named.kind in _IN_A_WHILE and _LENGTH.search(near) is not None)
 
 
@@ -206,7 +205,7 @@ def turns_in(plain: str) -> list[Turn]:
     found = [
         (each["day"] or each["days"] or each["part"] or each["is"], each["second"]) for each in _TURN.finditer(plain)
     ]
-    days = [(say.WEEKDAYS.get(name, say.WEEKDAYS.get(name.removesuffix("s"))), second) for name, second in found]
+    days = [(spans.WEEKDAYS.get(name, spans.WEEKDAYS.get(name.removesuffix("s"))), second) for name, second in found]
     return [Turn(day, 2 if second else 1) for day, second in days if day is not None]
 
 
@@ -216,10 +215,10 @@ def days_of_turns(turns: Sequence[Turn], phrases: Sequence[PeriodPhrase], first:
     They are within the times that the phrases name beside it, and counted from a day that one of them names.
     """
     known = [list(_of_each_year(each)) for each in phrases]
-    times = [[span for span in spans if span[0] != span[1]] for spans in known]
-    named = [one for spans in known for one, end in spans if one == end]
+    times = [[span for span in each if span[0] != span[1]] for each in known]
+    named = [one for each in known for one, end in each if one == end]
     for day in (shift(first, count) for count in range((last - first).days + 1)):
-        is_in_time = all(any(begin <= day <= end for begin, end in spans) for spans in times if spans)
+        is_in_time = all(any(begin <= day <= end for begin, end in each) for each in times if each)
         for turn in turns if is_in_time else ():
             counted = [one for one in named if one.weekday() == turn.weekday]
             is_its_week = not counted or (day - counted[0]).days % (turn.every * _WEEK) == 0
