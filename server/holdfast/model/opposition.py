@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from holdfast.model.claims import Claim, Term, claim, say_the_same
 from holdfast.model.note import Note, in_time, may_be_versions
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
-from holdfast.model.statement import clauses, unpointed, without_reasons
+from holdfast.model.statement import DENIALS, clauses, unpointed, without_reasons
 from holdfast.model.values import spelled_as
 from holdfast.model.versions import FOLDED, LED, judged, likelihood
 from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex
@@ -219,10 +219,7 @@ _TIMES = frozenset(
     """spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually second seconds minute
     minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905
 )
-_DENIALS = frozenset(  # a list of words reads better as one text
-    """no not never none nobody nothing neither nor without cannot gone dont doesnt isnt arent wont nicht nichts kein
-    keine keinen nie niemals ohne jamais pas sans aucun aucune nunca jamas sin ningun ninguna geen niet nooit""".split()  # noqa: SIM905 - as above
-)
+_DENIALS = DENIALS | {"nobody", "nothing", "neither", "nor", "gone", "nichts", "jamas"}
 _CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"

@@ -49,11 +49,11 @@ CHANGE_PARTS = (
     "이제", "변경", "바뀌", "바뀐", "더 이상", "대신", "연기", "옮겼", "지금은",
 )  # fmt: skip
 
-NEGATIONS = frozenset(
-    """not no never none without disabled off cannot dont doesnt isnt arent wont nicht kein keine keinen nie niemals
-    ohne pas jamais sans aucun aucune nunca sin ningun ninguna non mai senza nao sem niet geen nooit не нет никогда без
-    nie nigdy degil yok नहीं לא""".split()  # noqa: SIM905
+DENIALS = frozenset(
+    """not no never none without cannot dont doesnt isnt arent wont nicht kein keine keinen nie niemals ohne pas jamais
+    sans aucun aucune nunca sin ningun ninguna niet geen nooit""".split()  # noqa: SIM905
 )
+NEGATIONS = DENIALS | frozenset("disabled off non mai senza nao sem не нет никогда без nigdy degil yok नहीं לא".split())  # noqa: SIM905
 
 # Of each line one word names another thing than the next does: the test server and the live one.
 AXES = (
