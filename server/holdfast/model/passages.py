@@ -18,7 +18,7 @@ from typing import Final
 
 from holdfast.model.identifiers import is_content
 from holdfast.model.tokens import beginning, most_tokens
-from holdfast.model.words import folded, regex
+from holdfast.model.words import ABBREVIATIONS, GERMAN_MONTHS, folded, regex
 
 LEFT_OUT: Final = "[private]"
 _MARK: Final = regex(r"<\s*(/?)\s*private\s*>", re.IGNORECASE)
@@ -266,9 +266,9 @@ def _plain(title: str) -> str:
 MORE: Final = "…"
 _CHARACTERS = 2  # of a token, in the search for the best place; what is shown is measured, and is rather more
 _LONGEST = 300  # characters of a sentence; what is longer is taken in pieces
-_ABBREVIATIONS = "Dr Mr Mrs Ms Prof St Sr Sra Hr Fr Nr ca approx Approx e.g i.e z.B vs bzw Mme Sta"
-_NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATIONS.split())  # "Dr. Moen" is one sentence
-_NO_END += r"(?!(?<=\d\.) (?:Jan|Feb|Mär|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-z]*\b)"  # "am 8. Dezember" too
+_ABBREVIATED = (*ABBREVIATIONS.split("|"), *"approx Approx e.g i.e z.B vs bzw Mme Sta".split())  # noqa: SIM905
+_NO_END = "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _ABBREVIATED)  # "Dr. Moen" is one sentence
+_NO_END += rf"(?!(?<=\d\.) (?:{GERMAN_MONTHS})[a-z]*\b)"  # "am 8. Dezember" too
 _SENTENCE = regex(
     rf"\s*(?:[^\n]{{1,{_LONGEST}}}?(?:[.!?](?=\s){_NO_END}|[\u3002\uff01\uff1f]|(?=\n)|\Z)|"
     rf"[^\n]{{1,{_LONGEST}}}(?=\s)|[^\n]{{1,{_LONGEST}}})"

@@ -13,7 +13,18 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, NUMBERED, NUMERALS, ORDINALS
-from holdfast.model.words import FRAME_WORDS, SIGNS, STOP_WORDS, folded, lowered, names_like_grammar, query_terms, regex
+from holdfast.model.words import (
+    ABBREVIATIONS,
+    FRAME_WORDS,
+    GERMAN_MONTHS,
+    SIGNS,
+    STOP_WORDS,
+    folded,
+    lowered,
+    names_like_grammar,
+    query_terms,
+    regex,
+)
 
 CHANGE_WORDS = frozenset(
     """
@@ -181,7 +192,7 @@ TOKEN = regex(rf"\d[\d.,:]*\d%?(?![\w-])|[^\W_](?:[\w{SIGNS}.:/@+'\u2019%-]*[\w{
 _SAID = regex(rf"[\w{SIGNS}]+(?:'[\w{SIGNS}]+)?")
 _EQUALS = regex(r"(?<=\w)(?: = |=(?=\w))")  # "workers = 4"
 _POINT_OF_A_WORD = regex(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
-    r"\b(Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca|(?<=\s)\d{1,2}(?=\.\s(?:bis|und|Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))\."
+    rf"\b({ABBREVIATIONS}|(?<=\s)\d{{1,2}}(?=\.\s(?:bis|und|{GERMAN_MONTHS})))\."
 )
 _ENDINGS = regex(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
 _CHAT = regex(r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE)

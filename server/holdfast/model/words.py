@@ -86,6 +86,9 @@ _OPTIONAL = regex(
 )
 _BARRED = str.maketrans("\u0131\u0142\u00f8\u0111", "ilod")  # letters with a stroke or without a dot
 
+ABBREVIATIONS = "Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca"  # whose point ends no sentence, as that of "8. Dezember"
+GERMAN_MONTHS = "Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez"  # or what they begin with
+
 _LONGEST_EXPANSION = 4  # times; a single sign can stand for eighteen letters, a text of such signs for nothing
 
 STOP_WORDS = frozenset(  # a list of words reads better as one text
