@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import zip_longest
 
-from holdfast.model.numbers import ANY_MONTH, MONTHS, NUMBERED, NUMERALS, ORDINALS, WEEKDAYS
+from holdfast.model.numbers import ANY_MONTH, MEASURES, MONTHS, NUMBERED, NUMERALS, ORDINALS, WEEKDAYS
 from holdfast.model.statement import (
     ARTICLES,
     AXIS_OF,
@@ -29,7 +29,6 @@ from holdfast.model.statement import (
     ROLES,
     TITLED,
     TOKEN,
-    UNITS,
     UNSPACED,
     VERBS,
     Kind,
@@ -175,13 +174,13 @@ _LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanati
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
 
-_MORE_UNITS = (  # of each of `holdfast.model.statement.UNITS`, and more of them
+_MORE_UNITS = (  # of each of `MEASURES`, and more of them
     "semana night nights", "cents cent pence", "", "", "h", "", "mcg iu nm lb", "grados",
     "litre litres liter l ml litros", "people members pupils replicas workers",
 )  # fmt: skip
 _UNIT_OF = {
     word: f"amount {place}"
-    for place, both in enumerate(zip_longest(UNITS, _MORE_UNITS, fillvalue=""))
+    for place, both in enumerate(zip_longest(MEASURES, _MORE_UNITS, fillvalue=""))
     for word in " ".join(both).split()
 }
 _CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as above

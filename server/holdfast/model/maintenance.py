@@ -29,9 +29,8 @@ from typing import Literal, get_args
 from holdfast.model.claims import claim
 from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
-from holdfast.model.numbers import DAYS, NUMBER_WORDS
+from holdfast.model.numbers import DAYS, MEASURES, NUMBER_WORDS
 from holdfast.model.opposition import LONG, Comparison, compared, to_read
-from holdfast.model.statement import UNITS as MEASURES
 from holdfast.model.statement import stem
 from holdfast.model.tokens import most_tokens
 from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together

@@ -35,6 +35,19 @@ NUMBERED = frozenset(
     schritt teil woche kapitel rechnung auftrag raum etape semaine paso semana fase passo batch branch tag
     size build run job release number numero nummer num""".split()  # noqa: SIM905
 )
+# Units by what they measure: amounts of two of these are no versions of each other.
+MEASURES = (
+    """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
+    sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
+    jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semanas mes meses ano anos""",
+    "euro euros eur dollar dollars usd pound pounds gbp chf francs \u20ac $ \u00a3",
+    "kb mb gb tb kib mib gib bytes byte",
+    "% percent prozent pourcent",
+    "am pm uhr \u70b9 o'clock",
+    "km m cm mm metres meters miles",
+    "kg g mg grams tons",
+    "degrees \u00b0c grad",
+)
 # Numbers by their words, which may stand together: "twenty-five", "fünfundzwanzig", "two hundred and ten".
 NUMBER_WORDS = {"ein": 1, "dix sept": 17, "dix huit": 18, "dix neuf": 19, "quatre vingt": 80, "dreisig": 30} | {
     folded(word): number

@@ -1,7 +1,7 @@
 """What a text states: its words in order, what each of them is, where the subject ends, and which verb follows.
 
-Only the first statement of a text is read closely. The words that announce a change, deny, tell siblings apart, or name
-a unit are listed in the languages that most notes are in.
+Only the first statement of a text is read closely. The words that announce a change, deny, or tell siblings apart are
+listed in the languages that most notes are in.
 """
 
 from __future__ import annotations
@@ -167,19 +167,6 @@ _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "aga
 # What follows tells why, and is no part of the statement.
 WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
 
-# Units by what they measure: amounts of two of these are no versions of each other.
-UNITS = (
-    """second seconds sec secs ms minute minutes min mins hour hours day days week weeks month months year years
-    sekunde sekunden stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren heure heures
-    jour jours semaine semaines mois an ans hora horas minuto minutos dia dias semanas mes meses ano anos""",
-    "euro euros eur dollar dollars usd pound pounds gbp chf francs \u20ac $ \u00a3",
-    "kb mb gb tb kib mib gib bytes byte",
-    "% percent prozent pourcent",
-    "am pm uhr \u70b9 o'clock",
-    "km m cm mm metres meters miles",
-    "kg g mg grams tons",
-    "degrees \u00b0c grad",
-)
 SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
 PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
 CODE = regex(r"[a-z]{2,}-\d{2,}")  # of an incident, say
