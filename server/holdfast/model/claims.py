@@ -21,6 +21,7 @@ from holdfast.model.statement import (
     CHANGE_PARTS,
     CHANGE_WORDS,
     COPULAS,
+    EDGES,
     GENERIC,
     GENERIC_STEMS,
     KINDS,
@@ -33,7 +34,9 @@ from holdfast.model.statement import (
     VERBS,
     Kind,
     Statement,
+    bare,
     end_of_subject,
+    is_owner,
     named_first,
     sentences,
     statement,
@@ -192,7 +195,6 @@ _CLOCK, _YEAR = regex(r"\d{1,2}[:.]\d\d"), regex(r"(?:19|20)\d\d")
 _INNER = regex(r"\w[/.:@_]\w")
 ATTRIBUTES = frozenset(stem(word) for word in (*_ABOUT_OF, *ROLES, *_OF_ANY.split()))
 _LATEST_OF = 6  # words, among which "of" stands
-_EDGES = ".:/'\u2019"
 _PREFIX = 4  # letters that two words share which may be forms of one
 
 LONGEST_PART = 60  # characters that are shown of what differs
@@ -302,7 +304,7 @@ def _claim(content: str) -> Claim:
     axes: dict[int, frozenset[str]] = {}
     for word in (words & _OPPOSITE_OF.keys()) - {"us"}:
         axes[_OPPOSITE_OF[word]] = axes.get(_OPPOSITE_OF[word], frozenset()) | {word}
-    plain = [folded(token.rstrip(_EDGES)) for token in tokens]
+    plain = [folded(token.rstrip(EDGES)) for token in tokens]
     new = [place for place, word in enumerate(plain) if word in _NEWNESS]
     part, wholes = _of_what(tokens, plain, end, names)
     later = _NEWNESS if all(place >= end for place in new) else frozenset[str]()  # only something of it is new
@@ -370,7 +372,7 @@ def _end_of_claim(head: str, spans: list[tuple[str, int]]) -> int:
 
 def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, german: bool) -> list[Term]:
     """The words that say something, `names` among them; the subject ends at `end`, from `first` on they explain."""
-    plain = [folded(token.strip(_EDGES).removesuffix("'s").removesuffix("\u2019s")) for token in tokens]
+    plain = [bare(token) for token in tokens]
     terms: list[Term] = []
     for place, (token, text) in enumerate(zip(tokens, plain, strict=True)):
         is_subject, is_aside = place < end, place >= first
@@ -386,7 +388,7 @@ def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, ge
                     kind,
                     subject=is_subject,
                     aside=is_aside,
-                    owner=token[:1].isupper() and token.endswith(("'s", "\u2019s")),
+                    owner=is_owner(token),
                     generic=stem(text) in GENERIC_STEMS and text not in KINDS,
                     about=_ABOUT_OF.get(text, frozenset()) if kind == "word" else frozenset(),
                 )
@@ -404,7 +406,7 @@ def _says_nothing(token: str, text: str, place: int) -> bool:
 
 def _is_name(token: str, place: int, plain: list[str], *, german: bool) -> bool:
     """Whether it is spelt as a name; German nouns are, so there a title must stand before."""
-    if any(sign.isupper() for sign in token[1:]) or (token[:1].isupper() and token.endswith(("'s", "\u2019s"))):
+    if any(sign.isupper() for sign in token[1:]) or is_owner(token):
         return True
     return token[:1].isupper() and place > 0 and (not german or plain[place - 1] in TITLED)
 

@@ -46,7 +46,7 @@ from holdfast.model.note import Note
 from holdfast.model.numbers import MONTHS
 from holdfast.model.when import spans
 from holdfast.model.when.told import DaysAsked, other_days
-from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives, table_parts
+from holdfast.model.words import STOP_WORDS, any_of, folded, own_lines, regex, relatives, table_parts, typewritten
 
 ANOTHER: Final = 0.05  # where another value of the same sort is: e^-2.5 was fitted, with wide bounds
 SIBLING: Final = 0.3  # where another name stands before the same word, which may be another name of the same thing
@@ -299,7 +299,7 @@ def sought(query: str) -> Sought | None:
     Of a paste only the asker's own lines count: what a log says of its workers and dates is not asked for.
     """
     question = "\n".join(own_lines(query))
-    plain = folded(question).replace("\u2019", "'")
+    plain = typewritten(question)
     sorts = tuple(sort for sort, pattern in _ASKS if pattern.search(plain))
     is_measured = "number" in sorts and _finds(_IN_AMOUNTS, plain)
     if is_measured:

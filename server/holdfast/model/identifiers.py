@@ -38,6 +38,7 @@ from holdfast.model.words import (
     regex,
     relatives,
     table_parts,
+    without_owner,
     written_as_names,
 )
 
@@ -573,8 +574,7 @@ def named_nowhere(question: str, unknown: frozenset[str]) -> str:
     named = [word for word in named if not TIMES.intersection(_WORDS.findall(folded(word).removesuffix("s")))]
     if 2 * len(named) >= len(words) or not GERMAN.isdisjoint(_WORDS.findall(folded(question))):
         return ""
-    name = next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), "")
-    return name.removesuffix("'s").removesuffix("\u2019s")
+    return without_owner(next((word.strip(".,;:?!") for word in named if unknown.intersection(query_terms(word))), ""))
 
 
 _ENDED = regex(

@@ -31,6 +31,7 @@ from holdfast.model.words import (
     regex,
     relatives,
     tables,
+    typewritten,
 )
 
 _WORDS = tables(Path(__file__).with_name("intents.txt").read_text("utf-8"))
@@ -227,7 +228,7 @@ def intent_of(text: str) -> Intent | None:
     """What a question asks for, its words of time left out; None where it has to be searched for."""
     if len(text) > _LONGEST:
         return None
-    line = " ".join(folded(text).replace("\u2019", "'").split()).lstrip("¿¡ ")
+    line = " ".join(typewritten(text).split()).lstrip("¿¡ ")
     if not line or len(line.split()) > _MOST_WORDS:
         return None
     return _about_self(line) or _person(line) or _list(line)
@@ -309,7 +310,7 @@ def tells_trait(trait: str, text: str, *, is_marked: bool) -> bool:
 
     So "my sister lives in Turin" does not tell where they live, and "lives in Graz" does in a marked note alone.
     """
-    sentences = [folded(each).replace("\u2019", "'") for each in _SENTENCE.split(text)]
+    sentences = [typewritten(each) for each in _SENTENCE.split(text)]
     if any(_OWN[trait].search(each) for each in sentences):
         return True
     if not is_marked:
@@ -408,9 +409,7 @@ def asks_what_is_on(text: str) -> bool:
     """Whether a question, its words of time left out, asks what there is then, as "what is on?", "am I free?"."""
     if len(text) > _LONGEST:
         return False
-    words = [
-        word for raw in _WORD.findall(folded(text).replace("\u2019", "'")) for word in re.split("['-]", raw) if word
-    ]
+    words = [word for raw in _WORD.findall(typewritten(text)) for word in re.split("['-]", raw) if word]
     is_english_was = "was" in words and not {"what", "on", "there"}.isdisjoint(words)
     if not 0 < len(words) <= _MOST_WORDS or is_english_was or not AGENDA.issuperset(words):
         return False
@@ -524,7 +523,7 @@ def openings(form: Form) -> tuple[list[str], list[str]]:
 
 def has_form(form: Form, text: str) -> bool:
     """Whether a note says by how it begins that it is a wish of the user's, or a decision, or something to do."""
-    plain = folded(text[:_LONGEST_BEGINNING]).replace("\u2019", "'")
+    plain = typewritten(text[:_LONGEST_BEGINNING])
     if form != TASK:
         is_rule = form == INCIDENT and _LASTING.match(plain) and not _REPORT.match(plain)
         return _BEGINS[form].match(plain) is not None and not is_rule

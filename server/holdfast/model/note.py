@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from holdfast.model.words import folded, regex
+from holdfast.model.words import folded, regex, typewritten
 
 SAME_TIME: Final = timedelta(hours=1)  # what is stored within it is rather a list than a correction
 _CANONICAL = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -496,7 +496,7 @@ _AND_NOW = regex(
 @lru_cache(4096)
 def tells_of_once(text: str) -> bool:
     """Whether a text says how something was, and nothing of how it is now."""
-    plain = folded(text[:_LONGEST_ONCE]).replace("\u2019", "'").lstrip()
+    plain = typewritten(text[:_LONGEST_ONCE]).lstrip()
     return _ONCE.match(plain) is not None and _AND_NOW.search(plain) is None
 
 

@@ -32,7 +32,7 @@ from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
 from holdfast.model.statement import DENIALS, clauses, unpointed, without_reasons
 from holdfast.model.values import spelled_as
 from holdfast.model.versions import FOLDED, LED, judged, likelihood
-from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex
+from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex, typewritten
 
 Pair: TypeAlias = tuple[str, str]  # ids of an older note and a newer one
 LONGEST, MOST_CLAUSES = 4000, 40  # characters and clauses of a text that are looked at
@@ -191,7 +191,7 @@ def _words(text: str) -> list[str]:
 
 def _spelled_out(text: str) -> str:
     """Folded, with "don't" as "do not"."""
-    plain = folded(text).replace("\u2019", "'").replace("cannot", "can not")
+    plain = typewritten(text).replace("cannot", "can not")
     return plain.replace("can't", "can not").replace("won't", "will not").replace("n't", " not")
 
 

@@ -29,6 +29,7 @@ from holdfast.model.words import (
     languages_of,
     names_like_grammar,
     regex,
+    typewritten,
 )
 
 Idle = Literal["empty", "order"]
@@ -453,7 +454,7 @@ _OF_WHOM = regex(r"\b(?:about|from|with|uber|von|mit|sobre|sur|de) (\w+)")  # "t
 
 
 def _names_nothing(prompt: str) -> Idle | None:
-    plain = folded(prompt).replace("\u2019", "'")
+    plain = typewritten(prompt)
     if _COMPOUND.search(plain) or (
         _CALLED.search(prompt) and (_ASKING.search(prompt) or _is_question(prompt, folded_words(plain)))
     ):

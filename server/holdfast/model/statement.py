@@ -24,6 +24,8 @@ from holdfast.model.words import (
     names_like_grammar,
     query_terms,
     regex,
+    typewritten,
+    without_owner,
 )
 
 CHANGE_WORDS = frozenset(
@@ -186,6 +188,7 @@ _CHAT = regex(r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank 
 _ASIDE = regex(r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE)
 _LEAST_BEFORE = 4  # words before an aside, or a reason
 _CONTRACTED = frozenset("it that this what who where when how there here let he she".split())  # noqa: SIM905 - as above
+EDGES = ".:/'\u2019"  # of a token
 _PRONOUNS = frozenset("I")
 _NUMBER = regex(r"\d[\d.,:/-]*")
 _INNER = regex(r"\w[/.:@]\w")
@@ -296,7 +299,7 @@ def _statement(content: str) -> Statement:
         head = before  # "it" may say what the matter has become
     words = _words(head)
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
-    plain = folded(head).replace("\u2019", "'")
+    plain = typewritten(head)
     said = _SAID.findall(plain)
     is_changed = bool(CHANGE_WORDS & set(said) or _CHANGES.search(head)) or any(part in head for part in CHANGE_PARTS)
     is_case = bool(_ONE_TIME.search(plain) or _JUST_ONCE.search(folded(content)))
@@ -384,8 +387,8 @@ def _words(sentence: str) -> list[Word]:
     end, names = end_of_subject(tokens), names_like_grammar(sentence)
     words: list[Word] = []
     for place, token in enumerate(tokens):
-        plain = folded(token.strip(".:/'\u2019").removesuffix("'s").removesuffix("\u2019s"))
-        is_named = plain in names or _is_label(token, place) or _is_owner(token, plain)
+        plain = bare(token)
+        is_named = plain in names or _is_label(token, place) or (is_owner(token) and plain not in _CONTRACTED)
         if not plain or (_says_nothing(plain, token) and not is_named):
             continue
         if UNSPACED.search(plain):
@@ -418,9 +421,14 @@ def _is_label(token: str, place: int) -> bool:
     return place > 0 and len(token) == 1 and token.isupper() and token not in _PRONOUNS
 
 
-def _is_owner(token: str, plain: str) -> bool:
-    """A name that is a word as well, as in "Ben's birthday"; "it's" and "let's" are none."""
-    return token[:1].isupper() and token.endswith(("'s", "\u2019s")) and plain not in _CONTRACTED
+def is_owner(token: str) -> bool:
+    """A name that may be a word as well, as in "Ben's birthday"; so is "It's" spelled."""
+    return token[:1].isupper() and token.endswith(("'s", "\u2019s"))
+
+
+def bare(token: str) -> str:
+    """A token as it is compared, without what is not its word."""
+    return folded(without_owner(token.strip(EDGES)))
 
 
 def _says_nothing(plain: str, token: str) -> bool:
@@ -462,7 +470,7 @@ def named_first(tokens: list[str], plain: list[str], others: AbstractSet[str]) -
     names, following = tokens[begin : begin + 1], plain[begin + 1 : begin + 3]
     if not names or not names[0][:1].isupper() or not following:
         return ""
-    name = plain[begin].removesuffix("'s").removesuffix("\u2019s")
+    name = without_owner(plain[begin])
     if name in others or not name.isalpha():
         return ""
     if name != plain[begin] or following[0] in ARTICLES:

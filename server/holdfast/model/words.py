@@ -326,6 +326,16 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", _OPTIONAL.sub("", plain).translate(_BARRED))
 
 
+def typewritten(text: str) -> str:
+    """A text as `folded`, with straight apostrophes."""
+    return folded(text).replace("\u2019", "'")
+
+
+def without_owner(word: str) -> str:
+    """A name without the "'s" behind whose something is."""
+    return word.removesuffix("'s").removesuffix("\u2019s")
+
+
 def searchable(text: str) -> str:
     """Text as it is indexed: folded, runs of unspaced scripts as single characters and overlapping pairs."""
     if text.isascii():
