@@ -20,11 +20,13 @@ from holdfast.model.statement import (
     AXIS_OF,
     CHANGE_PARTS,
     CHANGE_WORDS,
+    CHANGING,
     COPULAS,
     EDGES,
     GENERIC,
     GENERIC_STEMS,
     KINDS,
+    LEAST_BEFORE,
     LONGEST,
     MINE,
     ROLES,
@@ -32,6 +34,7 @@ from holdfast.model.statement import (
     TOKEN,
     UNSPACED,
     VERBS,
+    WHY,
     Kind,
     Statement,
     bare,
@@ -163,17 +166,14 @@ _RELATIVE = frozenset(  # which one is meant changes with time
     map(stem, "last latest next previous recent current usual actual old former letzte nachste alte aktuelle".split())  # noqa: SIM905
 ) | frozenset(map(stem, _NEWNESS))
 _CHANGING = regex(
-    r"\b(?:these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de|no longer|brought forward|put back"
-    r"|gave up|given up|nicht mehr|take over|taken over|went up|from \w+ on)\b"
+    rf"\b(?:{CHANGING}|no longer|brought forward|put back|gave up|given up|nicht mehr|take over|taken over|went up"
+    r"|from \w+ on)\b"
 )
 _ENDED = regex(r"\b(?:no longer|not \w+ any ?more|any ?more|ya no|nicht mehr|kein\w* mehr|ne \w+ plus)\b")
 _EXPLAINING = regex(
-    r",?\s\b(?:because|so that|due to|as long as|weil|damit|denn|parce que|porque|perche|since|after|now that|seit"
-    r"|wegen|por|depuis|on the|nach der|nach dem)\b",
-    re.IGNORECASE,
+    rf",?\s\b(?:{WHY}|since|after|now that|seit|wegen|por|depuis|on the|nach der|nach dem)\b", re.IGNORECASE
 )
 _COMMA, _ROOM = regex(r"[,;]\s"), regex(r"\d{1,2}\.\d\d")  # "the printer in 1.07"
-_LEAST_BEFORE = 4  # words of a claim, before anything is taken for an explanation
 _LONGEST_TITLE = 6  # words
 _MOST_TERMS = 40
 
@@ -367,7 +367,7 @@ def _is_title(content: str, head: str) -> bool:
 def _end_of_claim(head: str, spans: list[tuple[str, int]]) -> int:
     """Where what only explains begins."""
     ends = [match.start() for pattern in (_COMMA, _EXPLAINING) for match in pattern.finditer(head)]
-    return min((end for end in ends if sum(at < end for _, at in spans) >= _LEAST_BEFORE), default=len(head))
+    return min((end for end in ends if sum(at < end for _, at in spans) >= LEAST_BEFORE), default=len(head))
 
 
 def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, german: bool) -> list[Term]:

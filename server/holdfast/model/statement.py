@@ -167,7 +167,7 @@ _WANTED = regex(
 _FOR = regex(r",\s(?:since|as|for|so|da|car|puisque|ya que|pues)\s")  # a reason, where a comma stands before it
 _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "again"}  # a plan that changed is not over
 # What follows tells why, and is no part of the statement.
-WHY = ("because", "so that", "due to", "as long as", "weil", "damit", "denn", "parce que", "porque", "perche", "потому")
+WHY = "because|so that|due to|as long as|weil|damit|denn|parce que|porque|perche"
 
 SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
 PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
@@ -186,16 +186,17 @@ _POINT_OF_A_WORD = regex(  # it ends no sentence: "Dr. Wendt", "1. Oktober"
 _ENDINGS = regex(r"(?<=\w{3})(?:ings?|ied|ies|ed|es|ers?|ments?|s|e|y)\Z")
 _CHAT = regex(r"[!?\uff01\uff1f](?:\s|\Z)|\A\W*(?:hey|hi|hello|wow|thanks|thank you|yeah|yep|sure|oh)\b", re.IGNORECASE)
 _ASIDE = regex(r",\s+(?=(?P<it>(?:it|they|he|she|we|this|which)\s)|\w+\s(?:is|are|was|were|has|have)\s)", re.IGNORECASE)
-_LEAST_BEFORE = 4  # words before an aside, or a reason
+LEAST_BEFORE = 4  # words before an aside, or a reason
 _CONTRACTED = frozenset("it that this what who where when how there here let he she".split())  # noqa: SIM905 - as above
-EDGES = ".:/'\u2019"  # of a token
 _PRONOUNS = frozenset("I")
+EDGES = ".:/'\u2019"  # of a token
 _NUMBER = regex(r"\d[\d.,:/-]*")
 _INNER = regex(r"\w[/.:@]\w")
 UNSPACED = regex("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
 _TOPIC_MARK = regex("[はが是有在는은이가]")
-_CHANGES = regex(r"\b(?:these days|from now on|any more|after all|as of|ab sofort|ya no|plus de)\b", re.IGNORECASE)
-_WHY = regex(rf"[,;]?\s\b(?:{'|'.join(WHY)})\b", re.IGNORECASE)
+CHANGING = "these days|from now on|any ?more|after all|as of|ab sofort|ya no|plus de"
+_CHANGES = regex(rf"\b(?:{CHANGING})\b", re.IGNORECASE)
+_WHY = regex(rf"[,;]?\s\b(?:{WHY}|потому)\b", re.IGNORECASE)
 _DATED_LINE = regex(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
@@ -295,7 +296,7 @@ def _statement(content: str) -> Statement:
     head = _WHY.split(said_first[0], maxsplit=1)[0] if said_first else ""
     aside = _ASIDE.search(head)
     before = head[: aside.start()] if aside else ""
-    if aside and len(before.split()) >= _LEAST_BEFORE and (not aside["it"] or any(map(str.isdecimal, before))):
+    if aside and len(before.split()) >= LEAST_BEFORE and (not aside["it"] or any(map(str.isdecimal, before))):
         head = before  # "it" may say what the matter has become
     words = _words(head)
     rest = [word for sentence in said_first[1:3] for word in _words(sentence)]
@@ -521,7 +522,7 @@ def _may_be_verb(word: str, place: int) -> bool:
 # What a sentence says beside its claim: "…, because the old contract had become too expensive", "… (see the mail)". It
 # is left where it tells a value, or ends no sentence.
 _REASON = regex(
-    rf"(?:[,;]?\s(?:{'|'.join(WHY)}|according to|gemäß|selon|según|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
+    rf"(?:[,;]?\s(?:{WHY}|потому|according to|gemäß|selon|según|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
     r"[^,.;!?()\d\n]*(?=\Z|\n|[.!?]+(?:\s|\Z)|[,;]\s)|\s\((?:see|siehe|voir|véase|cf)\b[^()\d\n]*\))",
     re.IGNORECASE,
 )
@@ -532,7 +533,7 @@ def without_reasons(text: str) -> str:
     """A text without what it says beside its claims, as reasons and sources."""
 
     def kept(found: re.Match[str]) -> str:
-        is_told = text[: found.start()].count(" ") < _LEAST_BEFORE - 1 or _A_VALUE.search(folded(found[0]))
+        is_told = text[: found.start()].count(" ") < LEAST_BEFORE - 1 or _A_VALUE.search(folded(found[0]))
         return found[0] if is_told else ""
 
     return _REASON.sub(kept, text)
