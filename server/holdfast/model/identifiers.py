@@ -196,7 +196,7 @@ def seldom_of(terms: Sequence[str], is_common: Callable[[str], bool]) -> frozens
 
 
 def _is_unspaced(term: str) -> bool:
-    return len(term) <= _PAIR and any(unicodedata.east_asian_width(sign) == "W" for sign in term)
+    return len(term) <= _PAIR and _is_wide(term)
 
 
 def _identifier(word: str) -> Unit | None:
