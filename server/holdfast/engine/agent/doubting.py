@@ -188,7 +188,7 @@ def of_others(question: Question, ranked: Collection[Ranked], notes: Mapping[str
     if _ASKS_FOR_OTHERS.search(plain):
         return frozenset()
     asked = _stems(question.text)
-    claims = {end: _claim(note.content) for end, note in notes.items()}
+    claims = {end: claim(note.content) for end, note in notes.items()}
     about = {end: said.named for end, said in claims.items() if said.named}
     named = _names_known(question, ranked)
     if not named and not _ASKS_WHO.match(plain):  # then only what is surely a name
@@ -214,9 +214,6 @@ def _has_owner(said: Claim, asked: Collection[str]) -> bool:
     subject = [term for term in said.head if term.subject]
     of_whom = {term.stem for term in subject[1:] if term.kind == "name"}
     return bool(of_whom) and of_whom.isdisjoint(asked) and any(term.stem in asked for term in subject)
-
-
-_claim = lru_cache(2048)(claim)  # the same notes meet again in the answers to other questions
 
 
 @lru_cache(256)
