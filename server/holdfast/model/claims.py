@@ -146,12 +146,10 @@ SAME_KIN = {  # of words for one person the first
 _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and say nothing of a matter
     """adjourned transferred handed passed gave swapped swap transposed converted closed noch abgegeben aufgehort
     aufgerustet verlegt ubergeben passee avance avancee arrete quitte mudo mudado mudada dejo suben subimos subido sube
-    adelanta adelantar renovo cambiamos migramos pasa vendimos relocated enlarged extended renewed recount started nur
-    remplacee deja""".split()  # noqa: SIM905 - as above
+    adelanta adelantar renovo cambiamos migramos pasa vendimos enlarged recount started nur remplacee
+    deja""".split()  # noqa: SIM905 - as above
 )
-_SILENT = (
-    CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "kunftig", "ab", "mehr", "erst", "plus", "up", "down", "better"}
-)
+_SILENT = CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "ab", "mehr", "erst", "plus", "up", "down", "better"}
 # What a thing has that is no part of it, beside what `_ABOUT` asks for.
 _OF_ANY = """
     piece pair kilo kg litre liter jar bottle box bag cup loaf glass pack set sort kind type half bit lot most hour

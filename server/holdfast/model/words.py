@@ -126,12 +126,12 @@ _ENGLISH = """
     meant mention mentioned might mind moment much must need needed needs next normally now okay ones part
     perhaps please possible possibly pretty previously problem question questions quick quickly quite
     read really recent recently refer refers regarding related remain remains remind rest resolve resolved right
-    said saw say saying says see seem seems seen seem settle settled shall show shows solve solved somebody
+    said saw say saying says see seem seems seen settle settled shall show shows solve solved somebody
     someone something sometimes somewhere soon sort speak spoke still story stuff supposed sure take
     taken talk talking thanks thank think thought time times today together took topic tried try trying
     understand us use using usually want wanted wants way ways well went whatever whether wonder
     wondering word words yes yesterday yet
-    agree agreed asks mention mentions trouble whose wrong
+    agree agreed asks mentions trouble whose wrong
 """
 _GERMAN = """
     aber alle alles als also am an auch auf aus bei beim bin bis bitte damit dann das dass davon dazu dein dem den denn
@@ -143,8 +143,8 @@ _GERMAN = """
     vom von vor waren warum was weiss weisst wegen weil welche welcher welches wenn wer werden wie wieder wir wird
     wann wem wen wessen wieso weshalb wieviel wobei wofur woher wohin womit worauf woruber wovon wozu
     wo woran worum wurde wurden zu zuletzt zum zur zwischen
-    mag magst mein meine meinem meinen meiner
-    abgemacht arger aufgeschrieben erwahnt erwahnten gab notiert notierten problem probleme schrieb schrieben vereinbart
+    mag magst meine meinem meinen meiner
+    abgemacht arger aufgeschrieben erwahnt erwahnten notiert notierten problem probleme schrieb schrieben vereinbart
 """
 _FRENCH = """
     alors apres arrive arrivee au aussi aux avait avec avez avoir bien ca cela ces cet cette chose comme comment dans de
@@ -156,7 +156,7 @@ _FRENCH = """
     avions convenu ecrit ecrivait note notee notees notes probleme problemes souci soucis
 """
 _SPANISH_PORTUGUESE_ITALIAN = """
-    adonde cuales cuanta cuantas cuanto cuantos donde dove onde quale quali quanta quante quanti quanto quienes
+    adonde cuales cuanta cuantas cuanto cuantos donde dove onde quali quanta quante quanti quanto quienes
     acerca acabou aconteceu acordo al algo ancora antes aquel aquello asi asunto aun avec avevamo bem bien cada che chi
     ci cioe com come como con cosa cosas coisa cosi cual cuando da dal dalla dassunto de del della delle dei deste di
     dice dices digo dijo disse do dos e ed ela ele eles el ella ellos em entonces entao eran es esa ese eso
