@@ -250,7 +250,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadNote:
     """A note as it is compared: its sentences, and what all of it tells, with the title."""
 
     sentences: tuple[Sentence, ...]
@@ -288,7 +288,7 @@ def _compared(title: str, content: str, its_title: str, its_content: str) -> Com
     return Comparison(best, "none", (a.text, b.text))
 
 
-def in_order(mine: Reading, its: Reading) -> list[tuple[float, int, int]]:
+def in_order(mine: ReadNote, its: ReadNote) -> list[tuple[float, int, int]]:
     """How much every two sentences share, with their places as negative numbers; the likest first."""
     shared = (
         (_alike(a, b, mine.telling, its.telling), -i, -j)
@@ -500,12 +500,12 @@ def matched(pairs: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, in
 
 
 @lru_cache(1024)
-def read_note(title: str, content: str) -> Reading:
+def read_note(title: str, content: str) -> ReadNote:
     """A note's sentences, and what its title and they tell together."""
     return _reading(title, tuple(map(sentence_of, _parts(title, content))))
 
 
-def read_as(one: str, title: str, content: str) -> Reading:
+def read_as(one: str, title: str, content: str) -> ReadNote:
     """The same of a note, with its values as another text spells them."""
     if spelled_as(one, content) is content:
         return read_note(title, content)
@@ -517,8 +517,8 @@ def _parts(title: str, content: str) -> list[str]:
     return [part.strip() for part in _ENDS.split(unpointed(content)) if part.strip()][:MOST_SENTENCES] or [title]
 
 
-def _reading(title: str, sentences: tuple[Sentence, ...]) -> Reading:
-    return Reading(
+def _reading(title: str, sentences: tuple[Sentence, ...]) -> ReadNote:
+    return ReadNote(
         sentences,
         frozenset().union(sentence_of(title).telling, *(item.telling for item in sentences)),
         frozenset().union(*(item.values for item in sentences)),
@@ -562,7 +562,7 @@ def _alike(a: Sentence, b: Sentence, here: frozenset[str], there: frozenset[str]
     return (len(less.telling & more.telling) + len(less.telling & background)) / (2 * size)
 
 
-def _difference(a: Sentence, b: Sentence, mine: Reading, its: Reading) -> Difference:
+def _difference(a: Sentence, b: Sentence, mine: ReadNote, its: ReadNote) -> Difference:
     if a.values - its.values and b.values - mine.values:
         return "value"
     if a.denies != b.denies and mine.denies != its.denies:

@@ -19,7 +19,7 @@ from holdfast.model.opposition import (
     LONGEST_NOTE,
     MOST_SENTENCES,
     VALUE_ENDINGS,
-    Reading,
+    ReadNote,
     Sentence,
     in_order,
     matched,
@@ -201,17 +201,17 @@ def left_in_part(note: Note, newer: Note) -> str:
     return _cut([text for place in sorted(_replaced(mine, its)) for text in _clauses_left(mine.sentences[place], its)])
 
 
-def _beside(note: Note, other: Note) -> tuple[Reading, Reading]:
+def _beside(note: Note, other: Note) -> tuple[ReadNote, ReadNote]:
     its = read_note(other.title, other.content[:LONGEST_NOTE])
     return read_as(other.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE]), its
 
 
-def _replaced(mine: Reading, its: Reading) -> set[int]:
+def _replaced(mine: ReadNote, its: ReadNote) -> set[int]:
     pairs = in_order(mine, its)
     return {-i for shared, i, _ in matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
 
 
-def _clauses_left(said: Sentence, known: Reading) -> list[str]:
+def _clauses_left(said: Sentence, known: ReadNote) -> list[str]:
     """The clauses of a sentence that are told in mostly other words, but for the one that is told anew."""
     parts = [sentence_of(part.strip()) for part in _CLAUSE_ENDS.split(said.text) if part.strip()]
     clauses = [(part, part.telling - FRAME_WORDS) for part in parts]
@@ -225,7 +225,7 @@ def _cut(texts: Sequence[str]) -> str:
     return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
 
 
-def _tells_more(said: Sentence, known: Reading) -> bool:
+def _tells_more(said: Sentence, known: ReadNote) -> bool:
     fresh = len(said.telling - known.telling)
     is_other = fresh >= FEW_TELLING and 2 * fresh > len(said.telling)
     return is_other or bool(said.values - known.values or said.names - known.telling)

@@ -110,7 +110,7 @@ _THOUSANDS: Final = regex(r"[.,](?=\d{3}(?!\d))")
 _MOST_LETTERS: Final = 4000  # of an item that are looked at
 
 
-class Passage:
+class _Source:
     """A text in which others may be told, taken apart once."""
 
     def __init__(self, text: str) -> None:
@@ -151,7 +151,7 @@ class Passage:
         return _content(self._text)
 
 
-class Claim:
+class _Item:
     """A text of which is asked whether others tell it, taken apart once; only its beginning is looked at."""
 
     def __init__(self, text: str) -> None:
@@ -171,34 +171,34 @@ class Claim:
         text = _ABSOLUTE.sub(" ", self._text)
         return _NUMBER.findall(text), [unit for unit in units_of(text) if unit.kind in ("identifier", "name")]
 
-    def unfounded(self, passage: Passage) -> list[str]:
+    def unfounded(self, source: _Source) -> list[str]:
         """See `unfounded`."""
         numbers, named = self._named
-        missing = [each for each in numbers if _plain(each) not in passage.numbers]
-        missing += [unit.label for unit in named if not _is_there(unit.phrases, passage)]
+        missing = [each for each in numbers if _plain(each) not in source.numbers]
+        missing += [unit.label for unit in named if not _is_there(unit.phrases, source)]
         return list(dict.fromkeys(missing))[:_MOST_NAMED]
 
-    def is_stated_in(self, passage: Passage) -> bool:
+    def is_stated_in(self, source: _Source) -> bool:
         """See `covers`."""
-        if not self.stems <= passage.stems or self.unfounded(passage):
+        if not self.stems <= source.stems or self.unfounded(source):
             return False
-        return _common(self.content, passage.content) >= _SAME_ORDER * len(self.content)
+        return _common(self.content, source.content) >= _SAME_ORDER * len(self.content)
 
 
 def unfounded(item: str, piece: str) -> list[str]:
     """Names and numbers of an item that its piece does not hold, a few at the most."""
-    return Claim(item).unfounded(Passage(piece))
+    return _Item(item).unfounded(_Source(piece))
 
 
 def share_stated(item: str, piece: str) -> float:
     """The share of an item's content words that its piece has, inflected perhaps; 1 for an item without any."""
-    terms, stems = Claim(item).terms, Passage(piece).stems
+    terms, stems = _Item(item).terms, _Source(piece).stems
     return sum(stem_of(term) in stems for term in terms) / len(terms) if terms else 1.0
 
 
 def covers(note: str, item: str) -> bool:
     """Whether a note has every content word, name and number of an item, and nearly all in the same order."""
-    return Claim(item).is_stated_in(Passage(note))
+    return _Item(item).is_stated_in(_Source(note))
 
 
 def days_from_elsewhere(item: str, piece: str, at: str) -> list[str]:
@@ -249,10 +249,10 @@ def _common(one: list[str], other: list[str]) -> int:
     return row[-1]
 
 
-def _is_there(phrases: tuple[str, ...], passage: Passage) -> bool:
+def _is_there(phrases: tuple[str, ...], source: _Source) -> bool:
     """Whether an identifier stands there in any of its spellings."""
     return any(
-        phrase in passage.words or (len(phrase) > _SHORT and passage.holds("".join(folded_words(phrase))))
+        phrase in source.words or (len(phrase) > _SHORT and source.holds("".join(folded_words(phrase))))
         for phrase in phrases
     )
 
@@ -285,7 +285,7 @@ class SaidTexts:
         self.texts = frozenset(texts)
         self._whole: set[tuple[str, ...]] = set()
         self._sentences: dict[tuple[str, ...], dict[int, set[tuple[str, ...]]]] = defaultdict(dict)
-        self._claims = [claim for claim in map(Claim, self.texts) if len(claim.content) >= _TELLING_WORDS]
+        self._items = [item for item in map(_Item, self.texts) if len(item.content) >= _TELLING_WORDS]
         known: dict[str, tuple[str, ...]] = {}
         for text in self.texts:
             self._add(text, known)
@@ -315,12 +315,12 @@ class SaidTexts:
         return False
 
     def _tells(self, turn: str) -> bool:
-        if not self._claims:
+        if not self._items:
             return False
         stems = frozenset(map(stem_of, query_terms(turn)))
-        near = [claim for claim in self._claims if claim.stems <= stems]
-        passages = [Passage(each) for each in _PARAGRAPH.split(turn)] if near else []
-        return any(claim.is_stated_in(passage) for passage in passages for claim in near)
+        near = [item for item in self._items if item.stems <= stems]
+        paragraphs = [_Source(each) for each in _PARAGRAPH.split(turn)] if near else []
+        return any(item.is_stated_in(source) for source in paragraphs for item in near)
 
 
 def _steps(text: str) -> tuple[str, ...]:
