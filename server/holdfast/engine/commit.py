@@ -131,7 +131,17 @@ def check_query(value: str) -> None:
     check_text("query", value.replace("\0", " "), LARGEST_QUERY)
 
 
-def check_count(name: str, values: list[str]) -> list[str]:
+def check_range(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise InvalidArgumentError(f"{name} is outside 1 to {most}.")
+
+
+def check_offset(offset: int) -> None:
+    if offset < 0:
+        raise InvalidArgumentError("offset is below 0.")
+
+
+def check_count(name: str, values: Sequence[str]) -> Sequence[str]:
     if len(values) > MOST_IDS:
         raise LimitExceededError(f"{name} takes at most {MOST_IDS} entries.")
     return values

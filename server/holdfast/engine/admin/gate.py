@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from holdfast.backup.vault import Effect, Restored
+from holdfast.engine.commit import check_range
 from holdfast.engine.ports import Attending, Caller, Ports, Vault
 from holdfast.engine.sync.replay import look_back
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
@@ -47,8 +48,7 @@ async def audit_log(ports: Ports, query: AuditQuery) -> list[AuditLine]:
     Raises:
         InvalidArgumentError: `limit` is out of range, or `node_id` can be no id.
     """
-    if not 1 <= query.limit <= MOST_ENTRIES:
-        raise InvalidArgumentError(f"limit is outside 1 to {MOST_ENTRIES}.")
+    check_range("limit", query.limit, MOST_ENTRIES)
     bounds = id_range(query.node_id) if query.node_id else None
     if query.node_id and bounds is None:
         raise InvalidArgumentError("node_id is not a note id.", "Ids look like mem_ and 16 letters and digits.")

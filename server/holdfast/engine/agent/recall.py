@@ -36,7 +36,9 @@ from holdfast.engine.agent.question import (
 )
 from holdfast.engine.commit import (
     LARGEST_QUERY,
-    MOST_IDS,
+    check_count,
+    check_offset,
+    check_range,
     check_text,
     nearest_space,
     space,
@@ -48,7 +50,7 @@ from holdfast.engine.encoding import Beside, count_beside, count_unencoded, enco
 from holdfast.engine.omi.beliefs import believed_first, standings
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
-from holdfast.errors import InvalidArgumentError, LimitExceededError, StorageError
+from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
@@ -467,15 +469,12 @@ def _as_event(event: RecallEvent) -> MemoryRecalledEvent:
 
 def _filter(ports: Ports, request: Recall) -> Filter:
     check_text("query", request.query.replace("\0", " "), LARGEST_QUERY)
-    if not 1 <= request.limit <= LARGEST_LIMIT:
-        raise InvalidArgumentError(f"limit is outside 1 to {LARGEST_LIMIT}.")
-    if request.offset < 0:
-        raise InvalidArgumentError("offset is below 0.")
+    check_range("limit", request.limit, LARGEST_LIMIT)
+    check_offset(request.offset)
     if request.budget is not None and request.budget < 1:
         raise InvalidArgumentError("budget is below 1 token.")
     for name, values in (("spaces", request.spaces), ("tags", request.tags)):
-        if len(values) > MOST_IDS:
-            raise LimitExceededError(f"{name} takes at most {MOST_IDS} entries.")
+        check_count(name, values)
     _known("types", request.types, NOTE_TYPES)
     _known("tiers", request.tiers, TIERS)
     return Filter(

@@ -15,7 +15,7 @@ import structlog
 from holdfast.engine.admin.gate import AdminCall, Journalled, journalled
 from holdfast.engine.admin.undo import MERGE
 from holdfast.engine.agent.recall import mark_maintained
-from holdfast.engine.commit import behind_the_journal, resolve
+from holdfast.engine.commit import behind_the_journal, check_range, resolve
 from holdfast.engine.maintenance.candidates import NOTHING, last_edits, look
 from holdfast.engine.maintenance.merging import consolidate, merge
 from holdfast.engine.maintenance.verdicts import (
@@ -124,8 +124,7 @@ async def find_work(
     asked = known if kinds is None else tuple(kinds)
     if not asked or set(asked) - set(known):
         raise InvalidArgumentError("kinds is empty or has an unknown kind.", f"Use any of {', '.join(known)}.")
-    if not 1 <= limit <= MOST:
-        raise InvalidArgumentError(f"limit is outside 1 to {MOST}.")
+    check_range("limit", limit, MOST)
     wanted = [kind for kind in FIRST_TO_LAST if kind in asked]
     looked = await look(ports, caller.principal, wanted, limit) if wanted else NOTHING
     expires = instant(ports.clock() + timedelta(minutes=OPEN_MINUTES))
@@ -530,8 +529,7 @@ async def list_merges(ports: Ports, limit: int) -> list[Merged]:
     Raises:
         InvalidArgumentError: the limit is out of range.
     """
-    if not 1 <= limit <= 500:  # noqa: PLR2004 - said in the next line
-        raise InvalidArgumentError("limit is outside 1 to 500.")
+    check_range("limit", limit, 500)
     rows = await look_back(ports, lambda view: view.lines(LinesWanted(limit, ops=[MERGE])))
     merges = await whole(ports, (row for row in rows if row.change is not None))
     notes = await ports.index.notes({line.record.kept for line in merges if line.record.kept})

@@ -10,7 +10,7 @@ from holdfast.engine.agent.answer import Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import MOST_TERMS, asked, kept_event, reading_of, standing_notices, title_in_notice
 from holdfast.engine.agent.remember import Remember, remember
-from holdfast.engine.commit import check_count, check_query, resolve_all
+from holdfast.engine.commit import check_count, check_query, check_range, resolve_all
 from holdfast.engine.omi.beliefs import (
     believed_first,
     keep_contradictions,
@@ -217,8 +217,7 @@ def check_memory_type(given: str) -> None:
 
 def _filter(ports: Ports, request: MemoryRecall) -> Filter:
     check_query(request.query)
-    if not 1 <= request.limit <= LARGEST_LIMIT:
-        raise InvalidArgumentError(f"limit is outside 1 to {LARGEST_LIMIT}.")
+    check_range("limit", request.limit, LARGEST_LIMIT)
     if not 0.0 <= request.min_relevance <= 1.0:
         raise InvalidArgumentError("min_relevance is outside 0 to 1.")
     if request.memory_type is None:

@@ -13,7 +13,7 @@ from typing import Literal
 from holdfast.engine.agent.answer import Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
-from holdfast.engine.commit import LARGEST_QUERY, check_text, resolve
+from holdfast.engine.commit import LARGEST_QUERY, check_range, check_text, resolve
 from holdfast.engine.commit import space as space_named
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
@@ -72,8 +72,7 @@ async def inspect(ports: Ports, caller: Caller, question: str, space: str | None
         InvalidArgumentError: an argument cannot be used.
     """
     check_text("question", question.replace("\0", " "), LARGEST_QUERY)
-    if not 1 <= limit <= MOST_HITS:
-        raise InvalidArgumentError(f"limit is outside 1 to {MOST_HITS}.")
+    check_range("limit", limit, MOST_HITS)
     spaces = () if space is None else (space_named("space", space),)
     asking, notice = await asked(ports, question, Filter(ports.now, spaces=spaces), caller, Stages())
 
@@ -184,8 +183,7 @@ async def graph(ports: Ports, caller: Caller, around: Around, most: int) -> Grap
         MemoryNotFoundError, AmbiguousIdError: there is no such note.
         InvalidArgumentError: an argument cannot be used, or two things are asked for at once.
     """
-    if not 1 <= most <= MOST_NODES:
-        raise InvalidArgumentError(f"most is outside 1 to {MOST_NODES}.")
+    check_range("most", most, MOST_NODES)
     if around.node_id and around.question:
         raise InvalidArgumentError("node_id and question are both given.", "Give one.")
     space = None if around.space is None else space_named("space", around.space)

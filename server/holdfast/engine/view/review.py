@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.engine.admin.undo import OWN_FOR, is_own
+from holdfast.engine.commit import check_offset, check_range, until
 from holdfast.engine.commit import space as space_named
-from holdfast.engine.commit import until
 from holdfast.engine.maintenance.candidates import HOP, look_around
 from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
 from holdfast.engine.omi.beliefs import standings
 from holdfast.engine.ports import Caller, Ports
-from holdfast.errors import InvalidArgumentError
 from holdfast.index.journal import LineRow
 from holdfast.index.queries import ChangedNotes, Opposed
 from holdfast.index.rows import IndexedNote
@@ -74,8 +73,7 @@ async def recent(ports: Ports, caller: Caller, space: str | None, before: int | 
     Raises:
         InvalidArgumentError: `space` can be no space's name, or `limit` is out of range.
     """
-    if not 1 <= limit <= MOST_CHANGES:
-        raise InvalidArgumentError(f"limit is outside 1 to {MOST_CHANGES}.")
+    check_range("limit", limit, MOST_CHANGES)
     name = None if space is None else space_named("space", space)
 
     def read(
@@ -156,10 +154,8 @@ async def timeline(ports: Ports, space: str | None, before: str | None, offset: 
     Raises:
         InvalidArgumentError: an argument cannot be used.
     """
-    if not 1 <= limit <= MOST_OF_TIMELINE:
-        raise InvalidArgumentError(f"limit is outside 1 to {MOST_OF_TIMELINE}.")
-    if offset < 0:
-        raise InvalidArgumentError("offset is below 0.")
+    check_range("limit", limit, MOST_OF_TIMELINE)
+    check_offset(offset)
     name = None if space is None else space_named("space", space)
     wanted = Filter(ports.now, spaces=(name,) if name else (), before=until("before", before), include_outdated=True)
 
@@ -206,8 +202,7 @@ async def pairs(ports: Ports, caller: Caller, space: str | None, offset: int) ->
     Raises:
         InvalidArgumentError: `space` can be no space's name, or `offset` is below 0.
     """
-    if offset < 0:
-        raise InvalidArgumentError("offset is below 0.")
+    check_offset(offset)
     name = None if space is None else space_named("space", space)
     wanted = Filter(ports.now, spaces=(name,) if name else ())
     page = await ports.index.read(lambda view: view.by_time(wanted, STEP, offset))
