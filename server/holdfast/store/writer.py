@@ -147,11 +147,14 @@ class Writer:
 
     async def write_outcomes(self) -> None:
         """Tell the journal which changes are whole, so that nobody has to look again."""
+        if self._outcomes:
+            await self._append({}, flush=False)
+
+    async def _append(self, record: Record, *, flush: bool = True) -> int:
+        """Write a line that also tells how changes ended; as long as none can be written, that is kept."""
         outcomes, self._outcomes = self._outcomes, {}
-        if not outcomes:
-            return
         try:
-            await self._journal.append(dict(outcomes), flush=False)
+            return await self._journal.append({**record, **outcomes}, flush=flush)
         except StorageError:
             for outcome, changes in outcomes.items():
                 self._outcomes.setdefault(outcome, []).extend(changes)
@@ -214,13 +217,7 @@ class Writer:
         intent = {**record, "files": [step.plan.record() for step in steps]}
 
         async def announce() -> None:
-            outcomes, self._outcomes = self._outcomes, {}
-            try:
-                announced.append({**intent, "seq": await self._journal.append({**intent, **outcomes})})
-            except StorageError:
-                for outcome, changes in outcomes.items():
-                    self._outcomes.setdefault(outcome, []).extend(changes)
-                raise
+            announced.append({**intent, "seq": await self._append(intent)})
 
         await together(announce, *(partial(self._run, self._lay_aside, step) for step in steps))
         if len(steps) > 1:  # whoever settles this must find what waits aside, even after a power cut
