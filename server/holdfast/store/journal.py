@@ -66,6 +66,11 @@ def line_of(record: Record, blanks: int = 0) -> bytes:
     return b'{"sum":"%08x","len":%d,' % (zlib.crc32(rest), len(rest)) + rest + b"\n"
 
 
+def unnumbered(record: Record) -> Record:
+    """A line without what only its place in the journal tells."""
+    return {key: value for key, value in record.items() if key not in ("seq", "settled")}
+
+
 def checked_record(line: bytes) -> bytes | None:
     """What a whole, unharmed line (without its line end) tells, behind its checksum; else None."""
     found = _PREFIX.match(line)

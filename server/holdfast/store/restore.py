@@ -21,7 +21,7 @@ from anyio.to_thread import run_sync
 from holdfast.errors import StorageError
 from holdfast.store.filesystem import FileSystem
 from holdfast.store.folder import Folder
-from holdfast.store.journal import Journal, Record, line_of, read_line
+from holdfast.store.journal import Journal, Record, line_of, read_line, unnumbered
 from holdfast.store.stored import REPLACED
 
 log = structlog.get_logger()
@@ -161,7 +161,7 @@ def _lost_records(plan: RestorePlan, folder: Folder, disk: FileSystem) -> list[R
         identity = _identity(record)
         if identity not in there:
             there.add(identity)
-            lost.append({key: value for key, value in record.items() if key not in ("seq", "settled")})
+            lost.append(unnumbered(record))
     return lost
 
 
@@ -174,7 +174,7 @@ def _records(folder: Path, disk: FileSystem) -> list[Record]:
 def _identity(record: Record) -> str:
     if "change" in record:  # a purge may have taken words out of the line that is there
         return str(record["change"])
-    return json.dumps({key: value for key, value in record.items() if key not in ("seq", "settled")}, sort_keys=True)
+    return json.dumps(unnumbered(record), sort_keys=True)
 
 
 def _is_beginning(kept: Path, current: Path, disk: FileSystem) -> bool:

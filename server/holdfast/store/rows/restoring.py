@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from holdfast.errors import StorageError
 from holdfast.model.records import RESTORE, JournalRecord
 from holdfast.store.codec import content_hash
-from holdfast.store.journal import line_of, read_line
+from holdfast.store.journal import Record, line_of, read_line, unnumbered
 from holdfast.store.records import read_record
 from holdfast.store.rows.backups import is_month
 from holdfast.store.rows.database import Transaction
@@ -226,17 +226,15 @@ class LostLines:
         return found
 
     def _row(self, record: dict[str, Any]) -> tuple[object, ...]:
-        kept = {key: value for key, value in record.items() if key not in ("seq", "settled")}
-        line = line_of({"seq": self.next, **kept, "settled": self.next - 1})[:-1]
+        line = line_of({"seq": self.next, **unnumbered(record), "settled": self.next - 1})[:-1]
         read = read_record(record)
         tag = read.change or f"{self.next}-{content_hash(line)[:8]}"
         about = read.is_about_pages or bool(read.void)
         return self._tenant, self.next, tag, read.op, about, self._month, line
 
 
-def _identity(record: Mapping[str, Any]) -> bytes:
-    said = {key: value for key, value in record.items() if key not in ("seq", "settled")}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()[:16]
+def _identity(record: Record) -> bytes:
+    return hashlib.sha256(json.dumps(unnumbered(record), sort_keys=True).encode()).digest()[:16]
 
 
 def _identity_of(line: bytes) -> bytes:
