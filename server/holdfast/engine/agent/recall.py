@@ -456,12 +456,12 @@ async def kept_event(
     event = RecallEvent(event_id, ports.now, query, caller.space, tuple(shown), principal=caller.principal)
     if asking.vector is not None:
         event = replace(event, vector_set=asking.vector.key, vector=asking.vector.vector)
-    ports.events.publish(_as_event(event))
+    ports.events.publish(as_event(event))
     is_kept = await ports.recalls.add(event) or ports.reading_notice
     return event_id, "" if is_kept else "This recall was not kept, so it cannot be rated later."
 
 
-def _as_event(event: RecallEvent) -> MemoryRecalledEvent:
+def as_event(event: RecallEvent) -> MemoryRecalledEvent:
     """For those who listen: what answered, without the neighbours, which have no relevance of their own."""
     best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
     return MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at)

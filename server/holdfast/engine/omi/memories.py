@@ -8,7 +8,15 @@ from typing import Any, TypeAlias
 
 from holdfast.engine.agent.answer import Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
-from holdfast.engine.agent.recall import MOST_TERMS, asked, kept_event, reading_of, standing_notices, title_in_notice
+from holdfast.engine.agent.recall import (
+    MOST_TERMS,
+    as_event,
+    asked,
+    kept_event,
+    reading_of,
+    standing_notices,
+    title_in_notice,
+)
 from holdfast.engine.agent.remember import Remember, remember
 from holdfast.engine.commit import check_count, check_query, check_range, resolve_all
 from holdfast.engine.omi.beliefs import (
@@ -30,7 +38,6 @@ from holdfast.model.lifecycle import (
     FIRST_CONFIDENCE,
     BeliefUpdatedEvent,
     Event,
-    MemoryRecalledEvent,
     MemoryStoredEvent,
     final_score,
     is_held,
@@ -372,9 +379,7 @@ async def _moved(
 
 
 def _recall(event: RecallEvent) -> dict[str, Any]:
-    best = tuple({"memory_id": note_id, "score": round(worth, 4)} for note_id, worth in event.shown if worth > 0)
-    recalled = MemoryRecalledEvent(event.query, len(best), best, timestamp=event.at, metadata={"event_id": event.id})
-    return _named(recalled)
+    return _named(as_event(event)) | {"metadata": {"event_id": event.id}}
 
 
 def _named(event: Event) -> dict[str, Any]:
