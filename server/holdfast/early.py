@@ -306,7 +306,7 @@ class Opening:
         answer = f'{{"jsonrpc":"2.0","id":{json.dumps(request)},"result":{result}}}\n'
         if hook is None:
             self._answered[request] = answer
-        _write(self._sink, answer.encode())
+        write_whole(self._sink, answer.encode())
         return hook is not None
 
     def _hook(self, message: dict[str, Any]) -> Given | None:
@@ -451,6 +451,7 @@ def _is_bare(parameters: object) -> bool:
     return parameters is None or parameters == {} or (meta is not None and not meta.keys() - {"progressToken"})
 
 
-def _write(number: int, data: bytes) -> None:
+def write_whole(number: int, data: bytes) -> None:
+    """Write all of it; one call may write less."""
     while data:
         data = data[os.write(number, data) :]

@@ -22,7 +22,7 @@ from fastmcp import FastMCP
 from fastmcp.server.context import reset_transport, set_transport
 from mcp.server.stdio import stdio_server
 
-from holdfast.early import Heard
+from holdfast.early import Heard, write_whole
 
 _HALF_A_PAIR: Final = re.compile(r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F]..)")
 _ANSWER: Final = re.compile(r'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
@@ -157,7 +157,7 @@ class _Output:
     async def write(self, text: str) -> None:
         if self._answered and self._was_given(text):
             return
-        await anyio.to_thread.run_sync(_write, self._sink, text.encode())
+        await anyio.to_thread.run_sync(write_whole, self._sink, text.encode())
 
     async def flush(self) -> None:
         """Nothing waits here."""
@@ -168,8 +168,3 @@ class _Output:
         if given is not None and given != text:
             log.warning("early_answer_differs", reason="remake early.json: see docs/development.md")
         return given is not None
-
-
-def _write(number: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(number, data) :]
