@@ -99,11 +99,8 @@ def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    """What keeps the notes. A module whose tests share a server has one of its own, for all of them."""
-    with storage_asked_for(request) as name:
-        yield name
+# A module whose tests share a server has one of its own, for all of them.
+storage = pytest.fixture(autouse=True)(storage_asked_for)
 
 
 @pytest.fixture

@@ -55,10 +55,7 @@ class Served:
             return client.post(f"http://127.0.0.1:{self.port}{path}", json=message, headers=ACCEPT | headers)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    with storage_asked_for(request) as name:
-        yield name
+storage = pytest.fixture(scope="module", autouse=True)(storage_asked_for)
 
 
 @pytest.fixture(scope="module")

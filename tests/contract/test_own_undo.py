@@ -282,10 +282,7 @@ TOKENS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    with storage_asked_for(request) as name:
-        yield name
+storage = pytest.fixture(scope="module", autouse=True)(storage_asked_for)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -52,10 +52,7 @@ NEIGHBOURS = ("Nothing to do with it.", "完全 другое और कुछ", 
 MIXED = "デプロイは `kubectl rollout` で行う; Петя отвечает за откат (rollback)."
 
 
-@pytest.fixture(scope="module", autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    with storage_asked_for(request) as name:
-        yield name
+storage = pytest.fixture(scope="module", autouse=True)(storage_asked_for)
 
 
 @pytest.fixture(scope="module")

@@ -65,10 +65,7 @@ def with_tenants(environment: dict[str, str]) -> dict[str, str]:
     return environment | {"HOLDFAST_TENANCY": "user", "HOLDFAST_AUTH_TOKENS": json.dumps(tokens)}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    with storage_asked_for(request) as name:
-        yield name
+storage = pytest.fixture(scope="module", autouse=True)(storage_asked_for)
 
 
 @pytest.fixture(scope="module")

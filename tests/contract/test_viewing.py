@@ -18,10 +18,7 @@ from storages import storage_asked_for
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def storage(request: pytest.FixtureRequest) -> Iterator[str]:
-    with storage_asked_for(request) as name:
-        yield name
+storage = pytest.fixture(scope="module", autouse=True)(storage_asked_for)
 
 
 @pytest.fixture(scope="module")

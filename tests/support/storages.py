@@ -98,9 +98,8 @@ def rows_of(store: RowNotes, statement: str, *values: object) -> list[tuple[Any,
     )
 
 
-@contextmanager
 def storage_asked_for(request: pytest.FixtureRequest) -> Iterator[str]:
-    """What keeps the notes while a test lasts, or a fixture: the folder, unless a parameter says otherwise."""
+    """A fixture: what keeps the notes while it lasts, the folder, unless a parameter says otherwise."""
     name = str(getattr(request, "param", FOLDER))
     with stored_in(name) as used:
         yield name
