@@ -23,7 +23,7 @@ from holdfast.errors import EncoderError, StorageError
 from holdfast.settings import SETTINGS, load_settings
 from holdfast.tools.agent import ServedMemory
 from holdfast.tools.resources import Subscriptions
-from served import kept_in
+from served import journal_in
 from worlds import WordBag
 
 pytestmark = pytest.mark.anyio
@@ -275,7 +275,7 @@ async def test_all_vectors_are_made_anew_and_whoever_waits_hears_how_far_it_is(a
     assert "4 of 4 notes" in result.content[0].text
     assert admin.bag.encoded - before >= 4
     assert (heard[0], heard[-1]) == ((0, 4), (4, 4))
-    assert [line["by"] for line in journal(admin.home) if line.get("admin") == "admin_reencode"] == ["local"]
+    assert [line["by"] for line in journal_in(admin.home) if line.get("admin") == "admin_reencode"] == ["local"]
 
 
 async def test_meanwhile_the_old_vectors_answer_and_who_does_not_wait_is_told_how_many_wait(
@@ -305,11 +305,6 @@ async def test_without_an_encoder_nothing_can_be_made_anew(era: str, tmp_path: P
         assert str(result.content[0].text).startswith("EncoderError")
 
 
-def journal(home: Path) -> list[dict[str, Any]]:
-    files = sorted((kept_in(home) / "journal").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-
-
 async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_backend: str) -> None:
     """Else each look would change the bytes that are looked at, and the journal would grow for ever."""
     settings = load_settings({"HOLDFAST_HOME": str(tmp_path), "HOLDFAST_ENCODER": "none"})
@@ -320,7 +315,7 @@ async def test_what_is_only_watched_was_read_by_nobody(tmp_path: Path, anyio_bac
         await client.read_resource("admin://jobs")
         versions = {await watching._admin_version("admin://stats") for _ in range(3)}
     assert len(versions) == 1
-    assert [line["op"] for line in journal(tmp_path) if "admin_read" in str(line)] == ["admin_read_jobs"]
+    assert [line["op"] for line in journal_in(tmp_path) if "admin_read" in str(line)] == ["admin_read_jobs"]
 
 
 async def test_a_look_is_shown_though_the_journal_cannot_be_told_of_it(admin: Admin) -> None:
@@ -329,4 +324,4 @@ async def test_a_look_is_shown_though_the_journal_cannot_be_told_of_it(admin: Ad
         assert (await admin.look("health"))["ok"] is True
     for _ in range(2):
         await admin.look("health")
-    assert [line["op"] for line in journal(admin.home) if "admin_read" in str(line)] == ["admin_read_health"]
+    assert [line["op"] for line in journal_in(admin.home) if "admin_read" in str(line)] == ["admin_read_health"]

@@ -25,11 +25,6 @@ async def admin(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[A
         yield asking
 
 
-def journal(admin: Agent) -> list[dict[str, Any]]:
-    files = sorted((admin.files / "journal").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-
-
 async def keep(admin: Agent, *texts: str, **arguments: Any) -> list[str]:
     return [(await admin.call("remember", content=text, **arguments))["id"] for text in texts]
 
@@ -74,7 +69,7 @@ async def test_a_merge_of_a_core_note_waits_until_it_is_approved(admin: Agent) -
     assert "ProposalNotFoundError" in await admin.refused(
         "admin_resolve_proposal", proposal_id=proposal["id"], action="approve"
     )
-    [line] = [line for line in journal(admin) if line.get("admin") == "admin_resolve_proposal"]
+    [line] = [line for line in admin.journal() if line.get("admin") == "admin_resolve_proposal"]
     assert (line["by"], line["applied"], set(line["notes"])) == ("local", approved["change_id"], {one, other})
 
 
@@ -92,9 +87,9 @@ async def test_what_waits_or_was_rejected_is_not_offered_again_until_a_text_chan
     edge = {"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"}
     await judge(admin, edges=[edge])
     assert await offered() == [0, 0, 0]
-    before = len([line for line in journal(admin) if line["op"] == "judge"])
+    before = len([line for line in admin.journal() if line["op"] == "judge"])
     await judge(admin, edges=[edge], **verdict)
-    assert len([line for line in journal(admin) if line["op"] == "judge"]) == before
+    assert len([line for line in admin.journal() if line["op"] == "judge"]) == before
     for item in await waiting(admin):
         await resolve(admin, item["id"], "reject")
     assert await offered() == [0, 0, 0]
@@ -195,7 +190,7 @@ async def test_a_merge_is_listed_unless_it_never_happened_and_only_lines_of_merg
     monkeypatch.setattr(FolderHistory, "lines", counted)
     assert [merge["merge_id"] for merge in await merges(admin)] == [done["change_id"]]
     assert len(set(taken)) == 1
-    last = journal(admin)[-1]["seq"]
+    last = admin.journal()[-1]["seq"]
     never = {"change": "chg_0000000000000000", "op": "merge", "at": "2026-01-01T00:00:00Z", "files": []}
     lines = [never | {"kept": one, "discarded": other}, {"void": [never["change"], done["change_id"]]}]
     with max((admin.files / "journal").glob("*.jsonl")).open(

@@ -23,7 +23,7 @@ from holdfast.model.access import signed_principal
 from holdfast.settings import load_settings
 from issuer import NAME, Issuer, issuing
 from processes import INITIALIZE, MODERN, PATIENCE, environment_in, http
-from served import kept_in
+from served import journal_in
 from storages import storage_asked_for
 
 READS = ("recall", "recall_node", "memory_recall", "now_read", "integrity_check")
@@ -46,8 +46,7 @@ class Served:
     issuer: Issuer
 
     def journal(self) -> list[dict[str, Any]]:
-        files = sorted((kept_in(self.memory) / "journal").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+        return journal_in(self.memory)
 
     def post(self, path: str = "/mcp", **headers: str) -> httpx.Response:
         message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}

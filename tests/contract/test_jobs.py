@@ -21,7 +21,7 @@ from holdfast.engine.jobs.daily import JOBS
 from holdfast.model.lifecycle import CORE_CAP
 from holdfast.model.note import instant
 from processes import PATIENCE, ROOT, until
-from served import ERAS, SELF, Agent, Clock, kept_in, serving
+from served import ERAS, SELF, Agent, Clock, journal_in, kept_in, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -46,12 +46,7 @@ async def tended(anyio_backend: str, era: str, tmp_path: Path) -> AsyncIterator[
 
 
 def lines(agent: Agent, op: str) -> list[dict[str, Any]]:
-    return [line for line in journal(agent.home) if line.get("op") == op]
-
-
-def journal(home: Path) -> list[dict[str, Any]]:
-    files = sorted((kept_in(home) / "journal").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    return [line for line in agent.journal() if line.get("op") == op]
 
 
 def runs(agent: Agent, name: str) -> int:
@@ -98,7 +93,7 @@ async def test_a_note_that_nobody_uses_goes_to_archival_after_a_week_and_comes_b
     assert (await tended.node(note))["tier"] == "archival"
     await a_day_passes(tended)
     assert await tier(tended, note) == "working"
-    assert [line["op"] for line in journal(tended.home) if line["op"] in {"demote", "promote"}] == ["demote", "promote"]
+    assert [line["op"] for line in tended.journal() if line["op"] in {"demote", "promote"}] == ["demote", "promote"]
 
 
 @pytest.mark.parametrize("era", ERAS[:1])
@@ -284,9 +279,9 @@ def test_another_process_takes_over_when_the_one_that_tends_is_killed(tmp_path: 
         assert next(said(first)) == "at work"
         with worker(tmp_path) as second:
             assert next(said(second)) == "waits"
-            assert not [line for line in journal(tmp_path) if line.get("op") == "job"]
+            assert not [line for line in journal_in(tmp_path) if line.get("op") == "job"]
             first.kill()
-            until(lambda: any(line.get("job", {}).get("name") == "retention" for line in journal(tmp_path)))
+            until(lambda: any(line.get("job", {}).get("name") == "retention" for line in journal_in(tmp_path)))
 
 
 @contextmanager

@@ -50,11 +50,6 @@ def edge(one: str, other: str, edge_type: str, reason: str = "they say so") -> d
     return {"node_a_id": one, "node_b_id": other, "edge_type": edge_type, "reason": reason}
 
 
-def journal(agent: Agent) -> list[dict[str, Any]]:
-    files = sorted((agent.files / "journal").glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-
-
 async def test_what_is_alike_is_offered_with_its_text_and_full_ids(agent: Agent) -> None:
     pair = set(await keep(agent, *TWINS))
     await keep(agent, "Ada prefers tea.", "Ferry tickets are sold at the kiosk.")
@@ -157,15 +152,15 @@ async def test_an_empty_memory_has_nothing_to_process(agent: Agent) -> None:
 
 async def test_looking_changes_no_note_and_a_dry_run_not_even_the_journal(agent: Agent) -> None:
     await keep(agent, *TWINS)
-    notes, lines = agent.notes_on_disk(), len(journal(agent))
+    notes, lines = agent.notes_on_disk(), len(agent.journal())
     dry = await work(agent, dry_run=True)
     assert dry["batch_id"] is None
     assert dry["merges"]
-    assert len(journal(agent)) == lines
+    assert len(agent.journal()) == lines
     batch = await work(agent)
     assert batch["merges"]
     assert agent.notes_on_disk() == notes
-    assert not any(TWINS[0][:20] in json.dumps(line) for line in journal(agent))
+    assert not any(TWINS[0][:20] in json.dumps(line) for line in agent.journal())
 
 
 async def test_kinds_and_limit_are_kept_to(agent: Agent) -> None:
@@ -676,10 +671,10 @@ async def two_twins(agent: Agent) -> tuple[Answer, list[dict[str, str]]]:
 async def test_the_answer_says_how_many_were_taken_as_declined(agent: Agent) -> None:
     batch, merges = await two_twins(agent)
     assert "does not name is taken as declined" in batch.text
-    before = len(journal(agent))
+    before = len(agent.journal())
     tried = await work(agent, results={"merges": merges[:1]}, batch_id=batch["batch_id"], dry_run=True)
     assert tried["notices"] == ["1 merge not named: would be taken as declined."]
-    assert len(journal(agent)) == before
+    assert len(agent.journal()) == before
     answer = await work(agent, results={"merges": []}, batch_id=batch["batch_id"])
     [notice] = answer["notices"]
     assert notice.startswith("2 merges not named: taken as declined. ")
@@ -696,7 +691,7 @@ async def test_what_a_first_call_left_out_is_merged_by_a_second_that_names_it(ag
     for merge in merges:
         assert (await agent.node(merge["discard_id"]))["id"] == merge["keep_id"]
     assert not (await work(agent))["merges"]
-    said = [entry[4] for line in journal(agent) for entry in line.get("judged", ())]
+    said = [entry[4] for line in agent.journal() for entry in line.get("judged", ())]
     assert said == ["merge", "no_merge", "merge"]
 
 
@@ -824,7 +819,7 @@ async def test_a_wrong_verdict_is_named_by_its_place_and_the_others_are_applied(
         assert f"{name} rejected" in answer.text
     assert "bogus" not in answer.text
     assert [(await agent.node(note))["outdated"] for note in (one, other, third)] == [False] * 3
-    said = [entry[4] for line in journal(agent) for entry in line.get("judged", ())]
+    said = [entry[4] for line in agent.journal() for entry in line.get("judged", ())]
     assert said == ["supports"], "a list with a fault in it declines nothing"
 
 
@@ -923,7 +918,7 @@ async def test_a_job_of_ormahs_is_the_batch_or_none(agent: Agent) -> None:
 
 async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent: Agent) -> None:
     one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
-    notes, lines = agent.notes_on_disk(), len(journal(agent))
+    notes, lines = agent.notes_on_disk(), len(agent.journal())
     results = {
         "edges": [edge(one, other, "evolved_from"), edge(one, third, "supports"), edge(other, third, "none")],
         "merges": [{"keep_id": one, "discard_id": other}],
@@ -933,7 +928,7 @@ async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent
     assert [item["status"] for item in answer["outcomes"]] == ["applied"] * 5
     assert all(item["change_id"] is None for item in answer["outcomes"])
     assert agent.notes_on_disk() == notes
-    assert len(journal(agent)) == lines
+    assert len(agent.journal()) == lines
 
 
 async def test_secrets_do_not_pass_through_verdicts(agent: Agent) -> None:

@@ -49,9 +49,7 @@ async def moved(agent: Agent, note_id: str, query: str, before: Answer) -> float
 
 def lines(agent: Agent) -> list[dict[str, Any]]:
     """What the journal holds of feedback."""
-    files = sorted((agent.files / "journal").glob("*.jsonl"))
-    records = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
-    return [record for record in records if record.get("op") == "feedback"]
+    return [record for record in agent.journal() if record.get("op") == "feedback"]
 
 
 # --- what it does ---------------------------------------------------------------------------------

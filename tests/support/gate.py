@@ -67,9 +67,7 @@ class Admin:
         return str(next(each["change_id"] for each in await self.audit(node_id=note_id) if each["change_id"]))
 
     def journal(self) -> list[dict[str, Any]]:
-        """Every line of the journal, as the storage has it."""
-        files = sorted((self.files / "journal").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+        return served.journal_in(self.home)
 
     @property
     def files(self) -> Path:

@@ -47,6 +47,12 @@ def kept_in(home: Path) -> Path:
     return pictured(home)
 
 
+def journal_in(home: Path) -> list[dict[str, Any]]:
+    """Every line of the journal, as the storage has it."""
+    files = sorted((kept_in(home) / "journal").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+
 def pictured(home: Path) -> Path:
     """The folder itself, unless `storages.stored_in` says otherwise."""
     return home
@@ -175,6 +181,9 @@ class Agent:
     def files(self) -> Path:
         """What is kept, as a folder."""
         return kept_in(self.home)
+
+    def journal(self) -> list[dict[str, Any]]:
+        return journal_in(self.home)
 
     def file_of(self, note_id: str) -> Path:
         return next(self.files.glob(f"memories/*/*.{note_id}.md"))
