@@ -273,9 +273,7 @@ def test_common_words_push_nothing_that_meaning_ranks_first_out_of_the_first_fiv
     ],
 )
 def test_what_is_said_of_the_like_of_a_thing_is_doubtful(stored: str, asked: str, of_another: str) -> None:
-    note = Note(
-        id="mem_1", content=stored, title=stored, created="2026-11-01T00:00:00Z", updated="2026-11-01T00:00:00Z"
-    )
+    note = told(stored)
     assert doubt_of(asked, note) == ""
     assert doubt_of(of_another, note).startswith("another ")
 
@@ -291,9 +289,7 @@ def test_what_is_said_of_the_like_of_a_thing_is_doubtful(stored: str, asked: str
     ],
 )
 def test_what_may_be_the_same_thing_is_not_doubted(stored: str, asked: str) -> None:
-    note = Note(
-        id="mem_1", content=stored, title=stored, created="2026-11-01T00:00:00Z", updated="2026-11-01T00:00:00Z"
-    )
+    note = told(stored)
     assert doubt_of(asked, note) == ""
 
 

@@ -36,6 +36,15 @@ async def told(agent: Agent, *texts: tuple[str, str], **given: str) -> list[str]
     return [str((await agent.remember(text, event_time=day, **given))["id"]) for day, text in texts]
 
 
+async def chained(agent: Agent, *, superseding: bool) -> list[str]:
+    """The notes of the chain, each put in the place of the one before, or only told after it; their ids."""
+    ids: list[str] = []
+    for day, text in CHAIN:
+        older = {"supersedes": ids[-1:]} if superseding and ids else {}
+        ids.append((await agent.remember(text, event_time=day, **older))["id"])
+    return ids
+
+
 def behind(answer: Answer) -> list[list[str]]:
     """What stands behind each hit."""
     return [hit.get("earlier", []) for hit in answer["results"]]
@@ -275,10 +284,7 @@ async def test_memory_recall_tells_both_the_newer_first(agent: Agent) -> None:
 async def test_what_was_valid_then_comes_first_and_what_came_later_is_marked(
     agent: Agent, query: str, first: int, later: list[int], *, superseding: bool
 ) -> None:
-    ids: list[str] = []
-    for day, text in CHAIN:
-        older = {"supersedes": ids[-1:]} if superseding and ids else {}
-        ids.append((await agent.remember(text, event_time=day, **older))["id"])
+    ids = await chained(agent, superseding=superseding)
     answer = await agent.recall(query)
     assert answer.found[0] == ids[first]
     since = {hit["id"]: hit["later_since"][:10] for hit in answer["results"] if "later_since" in hit}
@@ -337,10 +343,7 @@ async def test_a_past_without_a_date_is_what_was_replaced_last_or_was_so_at_firs
     agent: Agent, kind: str, *, superseding: bool
 ) -> None:
     query, expected = PAST_QUESTIONS[kind]
-    ids: list[str] = []
-    for day, text in CHAIN:
-        older = {"supersedes": ids[-1:]} if superseding and ids else {}
-        ids.append((await agent.remember(text, event_time=day, **older))["id"])
+    ids = await chained(agent, superseding=superseding)
     answer = await agent.recall(query)
     assert answer.found[0] == ids[expected]
     since = {hit["id"] for hit in answer["results"] if "later_since" in hit}
