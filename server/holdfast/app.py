@@ -106,7 +106,6 @@ class Storage:
 def build_memory(
     settings: Settings,
     events: EventBus | None = None,
-    storage: Storage | None = None,
     *,
     local: bool = True,
     database: Database | None = None,
@@ -116,7 +115,6 @@ def build_memory(
     Args:
         settings: which folder, and how.
         events: the bus that is told what happens; by default one of its own.
-        storage: what keeps the notes in place of that folder, which then has only what is derived from them.
         local: only a user of this machine asks: not so over HTTP.
         database: that of the settings, where it is open already.
 
@@ -129,7 +127,8 @@ def build_memory(
             "Use single, or another HOLDFAST_HOME.",
         )
     provider = _provider(settings)
-    if storage is None and settings.store:
+    storage = None
+    if settings.store:
         storage = row_storage(database or open_database(settings), tenant_key(settings.tenant), settings)
     return _memory(
         settings,
