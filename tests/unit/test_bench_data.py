@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from benches import BENCH, loaded
 from holdfast.model.words import query_terms
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-BENCH = Path(__file__).parents[2] / "bench"
-
-
-def loaded(name: str) -> ModuleType:
-    """bench/ is no package and not on the path, so its file is loaded by place."""
-    spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCH / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 datasets = loaded("datasets")
 

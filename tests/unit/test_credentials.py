@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benches import loaded
 from holdfast.model import secret_formats
 from holdfast.model.secret_formats import BY_PREFIX, FORMATS, body_of
 from holdfast.model.secrets import find, redact
 
-BENCH = Path(__file__).parents[2] / "bench" / "credential_texts.py"
 SEEDS = [1, 20261122]
 
-
-def _texts() -> Any:
-    """bench/ is no package and not on the path, so its file is loaded by place."""
-    spec = importlib.util.spec_from_file_location("bench_credential_texts", BENCH)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-texts = _texts()
+texts = loaded("credential_texts")
 
 
 def missed(items: Iterable[Any]) -> list[str]:

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from benches import loaded
 
-
-def load_scoring() -> ModuleType:
-    """bench/ is no package and not on the path, so its file is loaded by place."""
-    spec = importlib.util.spec_from_file_location("bench_scoring", Path(__file__).parents[2] / "bench" / "scoring.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-scoring = load_scoring()
+scoring = loaded("scoring")
 Answer = scoring.Answer
 
 
