@@ -18,7 +18,7 @@ import pytest
 from fastmcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from doors import ACCEPT, Web, bearer, web
+from doors import ACCEPT, bearer, web
 from holdfast.model.access import signed_principal
 from holdfast.settings import load_settings
 from issuer import NAME, Issuer, issuing
@@ -68,10 +68,6 @@ def served(tmp_path_factory: pytest.TempPathFactory, storage: str) -> Iterator[S
             yield Served(port, home / "memory", load_settings(environment).home, issuer)
 
 
-def call(door: Web, tool: str, **arguments: Any) -> dict[str, Any]:
-    return dict(door.ask("tools/call", name=tool, arguments=arguments)["result"])
-
-
 def refused(answer: dict[str, Any]) -> str:
     assert answer["isError"], answer
     return str(answer["content"][0]["text"])
@@ -82,20 +78,20 @@ def test_who_may_read_is_told_which_scope_writing_needs(served: Served, era: str
         names = [tool["name"] for tool in door.ask("tools/list")["result"]["tools"]]
         assert {*READS, *WRITES} <= set(names)
         for tool in WRITES:
-            told = refused(call(door, tool, zanzibar=1))
+            told = refused(door.tool(tool, zanzibar=1))
             assert told.startswith("ScopeError"), tool
             assert "memory:write" in told
         for tool in READS:
-            assert "InvalidArgumentError" in refused(call(door, tool, zanzibar=1))
-        assert not call(door, "recall", query="crane").get("isError")
+            assert "InvalidArgumentError" in refused(door.tool(tool, zanzibar=1))
+        assert not door.tool("recall", query="crane").get("isError")
         assert "result" in door.ask("resources/read", uri="memory://self")
 
 
 def test_who_may_only_write_learns_nothing_by_reading(served: Served, era: str) -> None:
     with web(served.port, "/mcp", era, "feeder") as door:
-        assert not call(door, "remember", content=f"The {era} buoy is green.").get("isError")
+        assert not door.tool("remember", content=f"The {era} buoy is green.").get("isError")
         for tool in READS:
-            assert "memory:read" in refused(call(door, tool, zanzibar=1))
+            assert "memory:read" in refused(door.tool(tool, zanzibar=1))
         reference = {"type": "ref/resource", "uri": "memory://note/{id}"}
         requests: list[tuple[str, dict[str, Any]]] = [
             ("resources/read", {"uri": "memory://self"}),
@@ -141,12 +137,12 @@ def test_each_principal_stands_in_the_journal_by_a_name_of_its_own(served: Serve
     asking = ((TOKENS[1]["token"], "ann"), (TOKENS[2]["token"], "feed"), (signed, signed_principal(NAME, "ann")))
     for token, name in asking:
         with web(served.port, "/mcp", era, str(token)) as door:
-            stored = call(door, "remember", content=f"The {era} crane of {name}.")["structuredContent"]
+            stored = door.tool("remember", content=f"The {era} crane of {name}.")["structuredContent"]
         lines = [line for line in served.journal() if stored["id"] in json.dumps(line) and "by" in line]
         assert {line["by"] for line in lines} == {name}
         assert stored["space"] == ("quay" if name == "feed" else "global")
     with web(served.port, "/admin/mcp", era, "keeper") as door:
-        call(door, "admin_backup")
+        door.tool("admin_backup")
     assert [line["by"] for line in served.journal() if "admin" in line][-1] == "kit"
 
 
@@ -157,8 +153,8 @@ def test_who_looks_behind_the_gate_stands_in_the_journal(served: Served, era: st
         about = "admin://audit?node=mem_0000000000000000&limit=3"
         for uri in ("admin://stats", "admin://stats", about, "admin://config", "admin://zanzibar"):
             shown = door.ask("resources/read", uri=uri)
-        logged = call(door, "admin_list_audit_log", operation="read", limit=50)["structuredContent"]["entries"]
-        hidden = call(door, "admin_list_audit_log", limit=50)["structuredContent"]["entries"]
+        logged = door.tool("admin_list_audit_log", operation="read", limit=50)["structuredContent"]["entries"]
+        hidden = door.tool("admin_list_audit_log", limit=50)["structuredContent"]["entries"]
     assert "zanzibar" in json.dumps(shown)
     name = signed_principal(NAME, subject)
     reads = [line for line in served.journal() if line.get("by") == name and "read" in line["op"]]
@@ -171,7 +167,7 @@ def test_who_looks_behind_the_gate_stands_in_the_journal(served: Served, era: st
 def test_what_one_principal_asked_another_does_not_see(served: Served, era: str) -> None:
     question = f"where is the {era} windlass?"
     with web(served.port, "/mcp", era, "writer") as ann, web(served.port, "/mcp", era, "keeper") as kit:
-        call(ann, "recall", query=question)
+        ann.tool("recall", query=question)
         assert question in json.dumps(ann.ask("resources/read", uri="memory://events"))
         assert question not in json.dumps(kit.ask("resources/read", uri="memory://events"))
 
@@ -179,10 +175,10 @@ def test_what_one_principal_asked_another_does_not_see(served: Served, era: str)
 def test_a_session_takes_the_scopes_of_each_requests_own_token(served: Served) -> None:
     """The same client may have several tokens; what the one that opened a session could do, others cannot."""
     with web(served.port, "/mcp", "legacy", "writer") as door:
-        assert not call(door, "remember", content="The capstan is oak.").get("isError")
+        assert not door.tool("remember", content="The capstan is oak.").get("isError")
         door.become("reader")
-        assert "memory:write" in refused(call(door, "remember", content="The capstan is elm."))
-        assert not call(door, "recall", query="capstan").get("isError")
+        assert "memory:write" in refused(door.tool("remember", content="The capstan is elm."))
+        assert not door.tool("recall", query="capstan").get("isError")
 
 
 def test_a_session_is_nobody_elses(served: Served) -> None:
@@ -260,8 +256,8 @@ def test_tokens_stand_in_no_log_and_no_file(environment: dict[str, str]) -> None
     given = {"HOLDFAST_AUTH_TOKENS": json.dumps(tokens), "HOLDFAST_LOG_LEVEL": "debug"}
     with http(environment | given) as (_, port):
         with web(port, "/mcp", "legacy", secret) as door:
-            call(door, "remember", content="The crane is red.")
-            call(door, "admin_backup")
+            door.tool("remember", content="The crane is red.")
+            door.tool("admin_backup")
         with web(port, "/mcp", "legacy", f"{secret}-nearly") as door:
             assert door.status == 401
     files = [path for path in Path(environment["HOME"]).rglob("*") if path.is_file()]
@@ -272,10 +268,10 @@ def test_tokens_stand_in_no_log_and_no_file(environment: dict[str, str]) -> None
 def test_without_sessions_every_request_stands_alone(environment: dict[str, str], era: str) -> None:
     given = {"HOLDFAST_AUTH_TOKENS": json.dumps(TOKENS), "HOLDFAST_STATELESS": "true"}
     with http(environment | given) as (_, port), web(port, "/mcp", era, "writer") as door:
-        stored = call(door, "remember", content="The crane is red.")["structuredContent"]
+        stored = door.tool("remember", content="The crane is red.")["structuredContent"]
         assert not door.has_session
         door.become("reader")
-        found = call(door, "recall", query="crane")["structuredContent"]["results"]
+        found = door.tool("recall", query="crane")["structuredContent"]["results"]
         assert [hit["id"] for hit in found] == [stored["id"]]
         if era == "legacy":
             assert "no session" in door.ask("resources/subscribe", uri="memory://self")["error"]["message"]

@@ -15,7 +15,7 @@ import pytest
 from fastmcp import Client
 from mcp_types import Implementation
 
-from doors import Web, web
+from doors import web
 from gate import Admin
 from holdfast.engine.admin.undo import AlreadyUndone, TakeBack, Undone, take_back, undo
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
@@ -292,22 +292,18 @@ def port(storage: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int
         yield port
 
 
-def asked(door: Web, tool: str, **arguments: Any) -> dict[str, Any]:
-    return dict(door.ask("tools/call", name=tool, arguments=arguments)["result"])
-
-
 def test_over_http_a_token_takes_back_what_it_did_and_not_what_another_did(port: int, era: str) -> None:
     anna, bert = (str(token["token"]) for token in TOKENS)
     with web(port, "/mcp", era, anna) as door:
-        stored = asked(door, "remember", content=f"A buoy of {era}.")["structuredContent"]
+        stored = door.tool("remember", content=f"A buoy of {era}.")["structuredContent"]
     with web(port, "/mcp", era, bert) as door:
-        refused = asked(door, "mark_outdated", undo=stored["change_id"])
+        refused = door.tool("mark_outdated", undo=stored["change_id"])
         assert refused["isError"]
         assert refused["content"][0]["text"].startswith("UndoRefusedError")
     with web(port, "/mcp", era, anna) as door:  # another session of the same principal
-        undone = asked(door, "mark_outdated", undo=stored["change_id"])
+        undone = door.tool("mark_outdated", undo=stored["change_id"])
         assert not undone["isError"], undone
-        assert asked(door, "recall_node", node_id=stored["id"])["isError"]
+        assert door.tool("recall_node", node_id=stored["id"])["isError"]
 
 
 # --- what stands in its way ---------------------------------------------------------------------------

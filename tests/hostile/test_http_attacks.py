@@ -171,14 +171,10 @@ def test_a_confirmation_is_for_whom_it_was_given(tmp_path: Path) -> None:
         web(port, "/mcp", "legacy", ann_s) as ann,
         web(port, "/admin/mcp", "2026-07-28", bob_s) as bob,
     ):
-
-        def call(door: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-            return dict(door.ask("tools/call", name=tool, arguments=arguments)["result"])
-
-        one = call(ann, "admin_backup")["structuredContent"]["backup_id"]
-        confirm = call(ann, "admin_restore_backup", backup_id=one)["structuredContent"]["confirm"]
+        one = ann.tool("admin_backup")["structuredContent"]["backup_id"]
+        confirm = ann.tool("admin_restore_backup", backup_id=one)["structuredContent"]["confirm"]
         for forged in (confirm, "0" * 16, confirm[::-1], ""):
-            answer = call(bob, "admin_restore_backup", backup_id=one, confirm=forged)
+            answer = bob.tool("admin_restore_backup", backup_id=one, confirm=forged)
             assert answer["isError"]
             assert "InvalidArgumentError" in answer["content"][0]["text"]
 

@@ -99,6 +99,9 @@ class Web:
             return found if "jsonrpc" not in answer.text else _outcome(_message(answer))
         return _outcome(_message(answer))
 
+    def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
+        return dict(self.ask("tools/call", name=name, arguments=arguments)["result"])
+
     def listen(self, uris: Sequence[str]) -> list[str]:
         method = "subscriptions/listen"
         parameters, headers = self._framed(method, {"notifications": {"resourceSubscriptions": list(uris)}})
