@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rs_bpe import openai
 
 from conftest import Effort
+from counts import most_counted
 from forked import begin_program
 from holdfast.engine.omi.now import MOST_CAPSULES, append_daily, list_daily, read_daily
 from holdfast.engine.ports import Caller
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.anyio
 
 FIELDS = {"current_task", "recent_completions", "pending_decisions", "key_files", "timestamp"}
 NOTICES = "notices"
-TOKENIZERS = (openai.o200k_base(), openai.cl100k_base())
 
 
 async def read(agent: Agent) -> dict[str, Any]:
@@ -270,7 +269,7 @@ async def test_of_a_page_longer_than_an_answer_a_part_is_shown_and_how_much_more
     assert f"{left:,} more characters" in notices[0]
     assert "now/harbour.md" in notices[0]
     told = json.dumps(shown, ensure_ascii=False)
-    assert 8000 < max(tokenizer.count(told) for tokenizer in TOKENIZERS) <= 12_000
+    assert 8000 < most_counted(told) <= 12_000
     assert shown["pending_decisions"] == items[-len(shown["pending_decisions"]) :]
 
 

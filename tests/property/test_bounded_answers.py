@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from mcp_types import TextResourceContents
-from rs_bpe import openai
 
+from counts import most_counted
 from holdfast.model.passages import STRUCTURED_TOKENS, TEXT_TOKENS
 from served import ERAS, Agent, serving
 
-TOKENIZERS = (openai.o200k_base(), openai.cl100k_base())
 LARGEST = 25_000  # tokens; some clients take no larger answer
 MUCH = 250_000  # characters
 ENGLISH = "The crane lifts forty tonnes of steel when the wind is calm. "
@@ -53,10 +52,6 @@ CALLS: tuple[tuple[str, dict[str, Any], int, int], ...] = (
     ("run_maintenance", {"limit": 50}, LARGEST, LARGEST),
 )
 RESOURCES = ("memory://self", "memory://now", "memory://events", "memory://context/harbour", "memory://space/harbour")
-
-
-def counted(text: str) -> int:
-    return max(tokenizer.count(text) for tokenizer in TOKENIZERS)
 
 
 def note_id(number: int) -> str:
@@ -102,18 +97,18 @@ async def test_no_answer_is_larger_than_its_budget_whatever_is_stored(agent: Age
     sizes = {}
     for tool, arguments, most_text, most_structured in CALLS:
         text, structured = await told(agent, tool, **arguments)
-        sizes[tool, str(arguments)[:60]] = (counted(text), most_text, counted(structured), most_structured)
+        sizes[tool, str(arguments)[:60]] = (most_counted(text), most_text, most_counted(structured), most_structured)
     for number in range(len(TEXTS)):
         text, structured = await told(agent, "recall_node", node_id=note_id(number))
-        sizes["recall_node", str(number)] = (counted(text), LARGEST, counted(structured), LARGEST)
+        sizes["recall_node", str(number)] = (most_counted(text), LARGEST, most_counted(structured), LARGEST)
     await told(agent, "mark_outdated", node_id=note_id(3), reason="crane")
     for uri in (*RESOURCES, f"memory://note/{note_id(0)}", f"memory://belief/{BELIEF}/evidence"):
         (found,) = await agent.client.read_resource(uri)
         assert isinstance(found, TextResourceContents)
-        sizes[uri, ""] = (counted(found.text), 2500 if "context" in uri or "self" in uri else LARGEST, 0, 0)
+        sizes[uri, ""] = (most_counted(found.text), 2500 if "context" in uri or "self" in uri else LARGEST, 0, 0)
     for arguments in ({}, {"task": "crane"}):
         (message,) = (await agent.client.get_prompt("session_start", arguments)).messages
-        sizes["session_start", str(arguments)] = (counted(str(message.content.text)), 5000, 0, 0)
+        sizes["session_start", str(arguments)] = (most_counted(str(message.content.text)), 5000, 0, 0)
     too_large = {
         call: figures
         for call, figures in sizes.items()

@@ -16,8 +16,8 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rs_bpe import openai
 
+from counts import TOKENIZER
 from holdfast.engine import runtime as engine_memory
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.commit import LARGEST_QUERY
@@ -31,7 +31,6 @@ from worlds import WordBag, ask, living
 
 WORDS = ("anchor", "buoy", "crane", "dock", "ferry", "gull", "harbour", "起重機", "кран", "café")
 SPACES, TYPES, TIERS, TAGS = ("work", "sea", "global"), ("fact", "event", "goal"), ("core", "working"), ("red", "blue")
-TOKENIZER = openai.o200k_base()
 DAYS = ("2026-01-15", "2026-03-14", "2026-06-01", "2026-10-28")
 EDGES = ("supports", "contradicts", "evolved_from", "related_to", "preceded_by")
 NOTES = 40
