@@ -177,6 +177,7 @@ def test_files_and_tests_that_are_named_are_there(page: Path) -> None:
         if not path.exists() or (test and test.partition("[")[0] not in functions_of(path)):
             missing.append(name)
     assert not missing
+    assert named or page != PAGES[0]
 
 
 def functions_of(path: Path) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import shlex
@@ -65,29 +64,6 @@ def test_requirement_files_in_the_commands_exist() -> None:
     names = re.findall(r" -r (\S+)", section("Two commands"))
     assert names
     assert not [name for name in names if not (ROOT / name).is_file()]
-
-
-def test_links_lead_to_files() -> None:
-    targets = [target for target in re.findall(r"\]\(([^)#]+)[^)]*\)", README) if "://" not in target]
-    assert targets
-    assert not [target for target in targets if not (ROOT / target).exists()]
-
-
-def test_paths_in_code_exist_and_tests_in_code_are_defined() -> None:
-    named = re.findall(r"`((?:server|tests|bench|\.ci)/[^`\s]*)`", README)
-    assert named
-    missing = []
-    for name in named:
-        file, _, test = name.partition("::")
-        path = ROOT / file
-        if not path.exists() or (test and test.partition("[")[0] not in functions_of(path)):
-            missing.append(name)
-    assert not missing
-
-
-def functions_of(path: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 @pytest.mark.parametrize("text", blocks("json", CLIENTS))
