@@ -68,6 +68,10 @@ def _direction(word: str, dimension: int) -> Any:
     return np.random.default_rng(seed).normal(size=dimension)
 
 
+def close_to(vector: bytes, expected: list[float]) -> bool:
+    return bool(np.allclose(np.frombuffer(vector, "<f4"), expected, atol=1e-6))
+
+
 def _inputs(body: dict[str, Any]) -> list[str]:
     given = body.get("input", "")
     return [given] if isinstance(given, str) else list(given)

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import anyio
-import numpy as np
 import pytest
 
 from holdfast.encode import remote
@@ -18,7 +17,7 @@ from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.services import OllamaEndpoint, local_model
 from holdfast.errors import EncoderError
 from holdfast.model.access import is_this_machine
-from ollama_server import DIMENSION, MODEL, RAW, TROUBLES, Ollama, serving_ollama
+from ollama_server import DIMENSION, MODEL, RAW, TROUBLES, Ollama, close_to, serving_ollama
 from processes import own_port
 
 pytestmark = pytest.mark.anyio
@@ -75,10 +74,6 @@ async def make(ollama: Ollama, clock: Clock) -> AsyncIterator[Make]:
     yield build
     for encoder in made:
         await encoder.aclose()
-
-
-def close_to(vector: bytes, expected: list[float]) -> bool:
-    return bool(np.allclose(np.frombuffer(vector, "<f4"), expected, atol=1e-6))
 
 
 async def test_a_set_is_what_the_server_says_and_a_probe_shows(make: Make) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import anyio
 import httpx
-import numpy as np
 import pytest
 
 from holdfast.app import build_memory
@@ -18,7 +17,7 @@ from holdfast.encode.remote import RemoteEncoder
 from holdfast.encode.services import NIM, OPENAI, Account, OpenAIEndpoint
 from holdfast.errors import EncoderError
 from holdfast.settings import load_settings
-from ollama_server import DIMENSION, MODEL, TROUBLES, Ollama, serving_ollama
+from ollama_server import DIMENSION, MODEL, TROUBLES, Ollama, close_to, serving_ollama
 from processes import Stdio, stdio
 
 pytestmark = pytest.mark.anyio
@@ -49,10 +48,6 @@ async def make(account: Account) -> AsyncIterator[Make]:
     yield build
     for encoder in made:
         await encoder.aclose()
-
-
-def close_to(vector: bytes, expected: list[float]) -> bool:
-    return bool(np.allclose(np.frombuffer(vector, "<f4"), expected, atol=1e-6))
 
 
 async def test_vectors_belong_to_their_texts_in_whatever_order_they_come(make: Make, server: Ollama) -> None:
@@ -179,20 +174,26 @@ def remembered(running: Stdio, text: str) -> dict[str, object]:
     return dict(running.tool("remember", content=text)["structuredContent"])
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Request]:
+    """Whatever leaves for a provider, which fails."""
+    sent: list[httpx.Request] = []
+
+    async def answer(_client: object, request: httpx.Request, **_options: object) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(500)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", answer)
+    return sent
+
+
 @pytest.mark.parametrize(
     "url", ["http://models.example/v1", "HTTP://gpu.example:8000/v1", "http://127.0.0.1.example/v1"]
 )
 @pytest.mark.parametrize("key", [KEY, ""])
 async def test_a_key_never_crosses_a_network_where_others_can_read_it(
-    make: Make, url: str, key: str, monkeypatch: pytest.MonkeyPatch
+    make: Make, url: str, key: str, asked: list[httpx.Request]
 ) -> None:
-    asked: list[httpx.Request] = []
-
-    async def answer(_client: object, request: httpx.Request, **_options: object) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(500)
-
-    monkeypatch.setattr(httpx.AsyncClient, "send", answer)
     encoder = make(given=Account(OPENAI, url if key else url.replace("//", f"//user:{KEY}@"), MODEL, key))
     for _ in range(4):  # also while it is left alone for that
         with pytest.raises(EncoderError, match="Use https or a tunnel"):
@@ -201,16 +202,7 @@ async def test_a_key_never_crosses_a_network_where_others_can_read_it(
 
 
 @pytest.mark.parametrize("url", ["https://models.example/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"])
-async def test_a_key_is_sent_where_nobody_else_can_read_it(
-    make: Make, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[httpx.Request] = []
-
-    async def answer(_client: object, request: httpx.Request, **_options: object) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(500)
-
-    monkeypatch.setattr(httpx.AsyncClient, "send", answer)
+async def test_a_key_is_sent_where_nobody_else_can_read_it(make: Make, url: str, asked: list[httpx.Request]) -> None:
     with pytest.raises(EncoderError, match="cannot answer now"):
         await make(given=Account(OPENAI, url, MODEL, KEY)).identify()
     assert [request.headers["Authorization"] for request in asked] == [f"Bearer {KEY}"]
