@@ -113,6 +113,10 @@ class Machine:
         return text.replace(PLACEHOLDER, str(self.clone))
 
 
+def holdfast(machine: Machine, *arguments: str) -> str:
+    return machine.run(str(machine.clone / ".venv" / "bin" / "holdfast"), *arguments)
+
+
 def readme(language: str, holding: str) -> str:
     """The one block of the README, in a language, that holds this."""
     text = (ROOT / "README.md").read_text("utf-8")

@@ -7,14 +7,10 @@ import json
 import pytest
 
 from clients.fake_llm import scripted
-from clients.machine import FACT, FIND, STORE, TOOLS, Machine, assert_offered
+from clients.machine import FACT, FIND, STORE, TOOLS, Machine, assert_offered, holdfast
 from clients.test_codex import session
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
-
-
-def holdfast(machine: Machine, *arguments: str) -> str:
-    return machine.run(str(machine.clone / ".venv" / "bin" / "holdfast"), *arguments)
 
 
 @pytest.mark.parametrize("scope", [(), ("--project",)])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clients.fake_llm import Call, Model, scripted
-from clients.machine import Machine
+from clients.machine import Machine, holdfast
 from clients.test_codex import SETTINGS
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
@@ -31,10 +31,6 @@ AT_ONCE = {
 }
 CLIENTS = ("claude-code", "codex")
 TEN = 10
-
-
-def holdfast(machine: Machine, *arguments: str) -> str:
-    return machine.run(str(machine.clone / ".venv" / "bin" / "holdfast"), *arguments)
 
 
 def install(machine: Machine, client: str) -> None:

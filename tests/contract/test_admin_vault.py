@@ -269,14 +269,10 @@ def test_another_server_sees_the_restored_notes_at_once(environment: dict[str, s
         two.tool("remember", content="The ferry leaves at noon.")
         token = one.tool("admin_restore_backup", backup_id=backup_id)["structuredContent"]["confirm"]
         one.tool("admin_restore_backup", backup_id=backup_id, confirm=token)
-        assert contents(two, "ferry noon") == []
-        assert contents(two, "crane tonnes") == ["The crane lifts forty tonnes."]
+        assert two.contents("ferry noon") == []
+        assert two.contents("crane tonnes") == ["The crane lifts forty tonnes."]
         two.tool("remember", content="The tug is in dock.")
-        assert contents(one, "tug dock") == ["The tug is in dock."]
-
-
-def contents(server: Any, query: str) -> list[str]:
-    return [hit["content"] for hit in server.tool("recall", query=query)["structuredContent"]["results"]]
+        assert one.contents("tug dock") == ["The tug is in dock."]
 
 
 async def test_what_waits_for_a_person_is_in_a_backup_too(admin: Admin) -> None:

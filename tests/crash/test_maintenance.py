@@ -29,14 +29,10 @@ ROUNDS, GROUPS = 2, 4
 WITHIN_ONE = 0.005  # seconds that a change takes, about
 
 
-def stored(server: Stdio, content: str) -> str:
-    return str(server.tool("remember", content=content)["structuredContent"]["id"])
-
-
 def begun(server: Stdio, round_: int) -> list[list[str]]:
     """Groups of five notes: two to merge, one that is linked to the discarded one, two more to consolidate."""
     return [
-        [stored(server, f"Watch {group} of round {round_} was kept by sailor {number}.") for number in range(5)]
+        [server.remember(f"Watch {group} of round {round_} was kept by sailor {number}.") for number in range(5)]
         for group in range(GROUPS)
     ]
 

@@ -30,7 +30,7 @@ def undo_lines(home: Path) -> int:
 def begun(server: Stdio, round_: int) -> tuple[list[str], str, str]:
     """Notes, the one that replaced them all, and the handle of that change."""
     texts = [f"Watch {number} of round {round_} was kept." for number in range(NOTES)]
-    ids = [str(server.tool("remember", content=text)["structuredContent"]["id"]) for text in texts]
+    ids = [server.remember(text) for text in texts]
     new = server.tool("remember", content=f"All watches of round {round_} are over.", supersedes=ids)
     return ids, str(new["structuredContent"]["id"]), str(new["structuredContent"]["change_id"])
 

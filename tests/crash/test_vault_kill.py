@@ -22,7 +22,7 @@ from conftest import Effort
 from crowd import HANG
 from forked import run
 from holdfast.store.codec import parse
-from processes import ROOT, Stdio, environment_in, stdio, until
+from processes import ROOT, environment_in, stdio, until
 from served import ERAS
 from vaults import fill, opened, tree, wreck
 
@@ -114,11 +114,11 @@ def test_a_living_server_finishes_the_restore_of_a_dead_process(environment: dic
                 break
         assert work(home, "restore", backup_id, at).returncode == -signal.SIGKILL
         assert (home / "vault" / "restore.json").exists()
-        assert contents(server, "crane tonnes") == ["The crane lifts forty tonnes."]
-        assert contents(server, "ferry noon") == []
+        assert server.contents("crane tonnes") == ["The crane lifts forty tonnes."]
+        assert server.contents("ferry noon") == []
         assert not (home / "vault" / "restore.json").exists()
         assert not server.tool("remember", content="The tug is in dock.").get("isError")
-        assert contents(server, "tug dock") == ["The tug is in dock."]
+        assert server.contents("tug dock") == ["The tug is in dock."]
 
 
 def _copy(home: Path) -> Path:
@@ -126,10 +126,6 @@ def _copy(home: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(home, target)
     return target
-
-
-def contents(server: Stdio, query: str) -> list[str]:
-    return [hit["content"] for hit in server.tool("recall", query=query)["structuredContent"]["results"]]
 
 
 class Writing(threading.Thread):

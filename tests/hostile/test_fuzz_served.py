@@ -54,7 +54,7 @@ def test_whatever_line_comes_the_next_request_is_answered(
     rounds = effort.of(60, 900)
     with watched(environment, era) as server:
         server.begin()
-        ids = [stored(server, content) for content in ("The crane lifts forty tonnes.", "Seven lamps.")]
+        ids = [server.remember(content) for content in ("The crane lifts forty tonnes.", "Seven lamps.")]
         growth = Growth(server.process.pid)
         with cases("JSON-RPC", tally) as case:
             for number in range(rounds):
@@ -67,10 +67,6 @@ def test_whatever_line_comes_the_next_request_is_answered(
                     growth = Growth(server.process.pid)
         growth.judge()
         assert server.end()[0] == 0
-
-
-def stored(server: Stdio, content: str) -> str:
-    return str(server.tool("remember", content=content)["structuredContent"]["id"])
 
 
 def asked(server: Stdio, name: str) -> None:
@@ -95,7 +91,7 @@ def test_an_index_that_is_harmed_under_a_running_server_is_made_anew(
     derived = Path(environment["HOLDFAST_HOME"]) / ".holdfast"
     with watched(environment, ERAS[0]) as server:
         server.begin()
-        kept = {stored(server, f"The crane {number} lifts."): f"The crane {number} lifts." for number in range(9)}
+        kept = {server.remember(f"The crane {number} lifts."): f"The crane {number} lifts." for number in range(9)}
         with cases("index", tally) as case:
             for number in range(effort.of(40, 600)):
                 with case(3 * 10**6 + number) as rng:

@@ -268,7 +268,7 @@ def test_a_folder_without_permission_is_told_until_it_has_it_again(
     failures: dict[str, BaseException] = {}
     with stdio(environment, command=unprivileged("-m", "holdfast")) as server:
         server.begin()
-        note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
+        note = server.remember(GOOD)
         for number, part in enumerate(PARTS):
             before = bytes_of_notes(home)
             try:
@@ -403,7 +403,7 @@ def stripe(note: str) -> str:
 def beside(server: Stdio, note: str) -> str:
     """A new note whose lock is another one's: of 64 locks, two notes have the same now and then."""
     for number in itertools.count():
-        other = str(server.tool("remember", content=f"Buoy {number} is green.")["structuredContent"]["id"])
+        other = server.remember(f"Buoy {number} is green.")
         if stripe(other) != stripe(note):
             return other
     raise AssertionError("unreachable")
@@ -416,7 +416,7 @@ def test_a_lock_that_a_stranger_holds_is_told_in_time_and_other_notes_are_read_a
     command, patience = impatient(effort, seconds=6)
     with stdio(environment, command=command) as server:
         server.begin()
-        note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
+        note = server.remember(GOOD)
         other = beside(server, note)
         with held(home / "locks" / stripe(note)):
             began = time.monotonic()
@@ -446,7 +446,7 @@ def test_a_lock_file_that_was_removed_and_made_anew_is_the_one_that_counts(
     command, _ = impatient(effort)
     with stdio(environment, command=command) as server:
         server.begin()
-        note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
+        note = server.remember(GOOD)
         shutil.rmtree(home / "locks")
         (home / "locks").mkdir()
         with held(home / "locks" / stripe(note)):
@@ -461,7 +461,7 @@ def test_a_hand_edit_of_a_note_whose_lock_a_stranger_holds_does_not_stop_the_oth
     command, patience = impatient(effort, seconds=6)  # more than a request waits for an edited note
     with stdio(environment, command=command) as server:
         server.begin()
-        note = server.tool("remember", content=GOOD)["structuredContent"]["id"]
+        note = server.remember(GOOD)
         server.tool("remember", content="The buoy is green.")
         (file,) = home.glob(f"memories/*/*{note}.md")
         with held(home / "locks" / stripe(note)):

@@ -97,6 +97,13 @@ class Stdio:
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
         return self.ask("tools/call", name=name, arguments=arguments)
 
+    def remember(self, content: str) -> str:
+        """A note's id."""
+        return str(self.tool("remember", content=content)["structuredContent"]["id"])
+
+    def contents(self, query: str) -> list[str]:
+        return [hit["content"] for hit in self.tool("recall", query=query)["structuredContent"]["results"]]
+
     def send(self, method: str, **parameters: Any) -> int:
         self._last += 1
         extra = {} if self.era == "legacy" else MODERN
