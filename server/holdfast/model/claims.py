@@ -152,11 +152,11 @@ _MORE_CHANGES = frozenset(  # beside `CHANGE_WORDS`: they announce a change, and
 _SILENT = CHANGE_WORDS | _MORE_CHANGES | {"forward", "back", "ab", "mehr", "erst", "plus", "up", "down", "better"}
 # What a thing has that is no part of it, beside what `_ABOUT` asks for.
 _OF_ANY = """
-    piece pair kilo kg litre liter jar bottle box bag cup loaf glass pack set sort kind type half bit lot most hour
-    name number size colour color length width height depth age date day time place state status rule limit owner keeper
-    title code amount total value level rate share count capacity deadline budget temperature pressure speed zahl
-    grosse farbe lange breite tiefe alter datum ort zustand regel besitzer stand hohe wert nom taille couleur longueur
-    nombre tamano color largo fecha lugar regla dueno
+    piece pair kilo kg litre liter jar bottle box bag cup loaf glass pack set sort kind type half bit lot hour name
+    number size colour color length width depth age date day time place state status rule owner keeper title code
+    amount total value level rate share count capacity budget temperature pressure speed zahl farbe lange breite
+    tiefe alter datum ort zustand regel besitzer stand hohe wert nom couleur longueur nombre tamano largo fecha
+    lugar regla dueno
 """
 _OF = frozenset("of von vom des de du del della do da".split())  # noqa: SIM905 - as above
 _NEWNESS = frozenset("new neu neue neuer neuen neues nouveau nouvelle nuevo nueva novo nova nieuwe".split())  # noqa: SIM905 - as above
