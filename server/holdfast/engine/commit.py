@@ -89,7 +89,7 @@ class TextGate:
     def space(self, value: str | None) -> str | None:
         """A space's one spelling; None where there is none."""
         named = self.line("space", value)
-        return None if named is None else space("space", named)
+        return None if named is None else space_named("space", named)
 
     def tags(self, values: Iterable[str]) -> tuple[str, ...]:
         tags = tags_once(" ".join(value.split()) for value in values if value.strip())
@@ -147,7 +147,7 @@ def check_count(name: str, values: Sequence[str]) -> Sequence[str]:
     return values
 
 
-def space(name: str, value: str) -> str:
+def space_named(name: str, value: str) -> str:
     """A space's one spelling."""
     try:
         return space_name(value)

@@ -44,7 +44,7 @@ from mcp_types import (
 
 from holdfast.engine.agent import browse
 from holdfast.engine.agent.browse import AlwaysRelevant, days_logged
-from holdfast.engine.commit import space as space_named
+from holdfast.engine.commit import space_named
 from holdfast.engine.omi.memories import happenings
 from holdfast.engine.ports import Caller, Feed, Ports
 from holdfast.engine.presence.whisper import brief

@@ -30,7 +30,7 @@ from holdfast.engine.admin.gate import (
     write_outcome,
 )
 from holdfast.engine.agent.remember import ATTEMPTS, same_guard
-from holdfast.engine.commit import MOST_TAGS, check_known, commit, is_selfless, load_current, self_change, space
+from holdfast.engine.commit import MOST_TAGS, check_known, commit, is_selfless, load_current, self_change, space_named
 from holdfast.engine.ports import Attending, Caller, Ports, Transfers, ports_now
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, LimitExceededError, StorageError
 from holdfast.importers.files import Source
@@ -170,7 +170,7 @@ async def _import(
 ) -> str | None:
     """Do it, or try it, and fill the report; a try gives a token."""
     ports = await memory.attend(ports_now)
-    of = space("space", request.space) if request.space and request.space.strip() else ""
+    of = space_named("space", request.space) if request.space and request.space.strip() else ""
     source = await _moving(ports).open(request.path, request.kind, of, anywhere=request.anywhere)
     try:
         about = (caller.principal, IMPORT, request.path, request.kind or "", of, source.mark)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from holdfast.engine.commit import load_current, resolve
-from holdfast.engine.commit import space as space_named
+from holdfast.engine.commit import load_current, resolve, space_named
 from holdfast.engine.encoding import count_waiting
 from holdfast.engine.omi.now import SETTLE_SECONDS
 from holdfast.engine.ports import Caller, Ports

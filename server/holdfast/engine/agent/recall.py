@@ -41,7 +41,7 @@ from holdfast.engine.commit import (
     check_range,
     check_text,
     nearest_space,
-    space,
+    space_named,
     until,
     when,
     without_secrets,
@@ -479,7 +479,7 @@ def _filter(ports: Ports, request: Recall) -> Filter:
     _known("tiers", request.tiers, TIERS)
     return Filter(
         now=ports.asked,
-        spaces=tuple(space("spaces", name) for name in request.spaces),
+        spaces=tuple(space_named("spaces", name) for name in request.spaces),
         types=tuple(request.types),
         tiers=tuple(request.tiers),
         tags=tuple(" ".join(tag.split()) for tag in request.tags),  # as they are stored

@@ -13,8 +13,7 @@ from typing import Literal
 from holdfast.engine.agent.answer import Answer, Hit, answer
 from holdfast.engine.agent.question import Asking
 from holdfast.engine.agent.recall import asked, kept_event, reading_of, standing_notices
-from holdfast.engine.commit import LARGEST_QUERY, check_range, check_text, resolve
-from holdfast.engine.commit import space as space_named
+from holdfast.engine.commit import LARGEST_QUERY, check_range, check_text, resolve, space_named
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
 from holdfast.errors import InvalidArgumentError

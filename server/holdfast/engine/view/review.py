@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.engine.admin.undo import OWN_FOR, is_own
-from holdfast.engine.commit import check_offset, check_range, until
-from holdfast.engine.commit import space as space_named
+from holdfast.engine.commit import check_offset, check_range, space_named, until
 from holdfast.engine.maintenance.candidates import HOP, look_around
 from holdfast.engine.maintenance.verdicts import Proposal, list_proposals
 from holdfast.engine.omi.beliefs import standings
