@@ -585,3 +585,8 @@ class TenantRows:
     def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
         self._tenant = tenant
+
+    async def _rows(self, statement: str, *values: object) -> list[Row]:
+        """What one statement finds; its first value is the tenant."""
+        [rows] = await self._database.read(self._tenant, Question(statement, (self._tenant, *values)))
+        return rows

@@ -21,7 +21,7 @@ from holdfast.model.records import FileChange, JournalRecord, is_page
 from holdfast.store.codec import parse
 from holdfast.store.locks import if_free
 from holdfast.store.rows.commits import Commits, Wanted, Written
-from holdfast.store.rows.database import Database, Question, Row, hurried
+from holdfast.store.rows.database import Database, Row, TenantRows, hurried
 from holdfast.store.rows.texts import (
     LAYOUT,
     START,
@@ -54,7 +54,7 @@ from holdfast.store.stored import (
 _MARKS = "SELECT path, modified_ns, seq, hash, octet_length(data) FROM holdfast.notes"
 
 
-class RowNotes:
+class RowNotes(TenantRows):
     """All notes of one tenant; see `holdfast.engine.ports.Store`.
 
     Args:
@@ -79,8 +79,7 @@ class RowNotes:
         *,
         own: bool = True,
     ) -> None:
-        self._database = database
-        self._tenant = tenant
+        super().__init__(database, tenant)
         self._clock = clock
         self._change_id = change_id
         self._own = own
@@ -298,10 +297,6 @@ class RowNotes:
         if held is None or held.store is not self:
             held = Held(self, frozenset(), None)
         return replace(held, lease=LEASE.get(), outer=held)
-
-    async def _rows(self, statement: str, *values: object) -> list[Row]:
-        [rows] = await self._database.read(self._tenant, Question(statement, (self._tenant, *values)))
-        return rows
 
 
 def _not_indexed(error: Exception) -> StorageError:

@@ -104,8 +104,7 @@ class RowRecalls(TenantRows):
 
     async def _find(self, clause: str, *values: object) -> list[RecallEvent]:
         await self.flush()
-        [rows] = await self._database.read(self._tenant, Question(_FOUND + clause, (self._tenant, *values)))
-        return [_event(row) for row in rows]
+        return [_event(row) for row in await self._rows(_FOUND + clause, *values)]
 
     async def prune(self) -> int:
         """Let go of what cannot be rated any more; returns how many recalls went.
@@ -324,14 +323,13 @@ class RowVectors(TenantRows):
 
     async def made(self, vector_set: str, contents: Sequence[str]) -> frozenset[str]:
         """Which of these contents anybody encoded; none where the database is away."""
-        question = Question(
+        statement = (
             "SELECT content FROM holdfast.encodings WHERE tenant = %s AND vector_set = %s AND content = ANY(%s)"
-            " AND chunk = 0",
-            (self._tenant, vector_set, list(contents)),
+            " AND chunk = 0"
         )
         try:
             with hurried():
-                [rows] = await self._database.read(self._tenant, question)
+                rows = await self._rows(statement, vector_set, list(contents))
         except StorageError as error:  # as in `known`
             log.info("shared_vectors_not_read", reason=str(error))
             return frozenset()
@@ -339,14 +337,13 @@ class RowVectors(TenantRows):
 
     async def known(self, vector_set: str, contents: Sequence[str]) -> dict[str, list[bytes]]:
         """The chunks of those of these contents that anybody encoded; none where the database is away."""
-        question = Question(
+        statement = (
             "SELECT content, chunk, vector FROM holdfast.encodings"
-            " WHERE tenant = %s AND vector_set = %s AND content = ANY(%s) ORDER BY content, chunk",
-            (self._tenant, vector_set, list(contents)),
+            " WHERE tenant = %s AND vector_set = %s AND content = ANY(%s) ORDER BY content, chunk"
         )
         try:
             with hurried():
-                [rows] = await self._database.read(self._tenant, question)
+                rows = await self._rows(statement, vector_set, list(contents))
         except StorageError as error:  # they only spare work
             log.info("shared_vectors_not_read", reason=str(error))
             return {}

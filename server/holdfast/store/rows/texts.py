@@ -170,10 +170,6 @@ class RowJournal(TenantRows):
         )
         return {row[0]: record_of(row[1]) for row in rows}
 
-    async def _rows(self, statement: str, *values: object) -> list[Row]:
-        [rows] = await self._database.read(self._tenant, Question(statement, (self._tenant, *values)))
-        return rows
-
 
 _MANY = 64  # lines; so many are read in a thread, and nobody waits behind them
 
