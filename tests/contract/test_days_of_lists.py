@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from served import ERAS, Agent, Clock, serving
+from served import ERAS, Agent, Answer, Clock, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +41,12 @@ async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
         yield asking
 
 
+def listed(answer: Answer) -> set[str]:
+    """The names of what stands on the list."""
+    names = {text: name for name, (_, text) in TOLD.items()}
+    return {names[hit["content"]] for hit in answer["results"] if hit["why"] == "listed"}
+
+
 @pytest.mark.parametrize(
     ("query", "there"),
     [
@@ -61,8 +67,7 @@ async def agent(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
 )
 async def test_a_day_has_what_is_said_to_be_on_it(agent: Agent, query: str, there: set[str]) -> None:
     answer = await agent.call("recall", query=query)
-    names = {text: name for name, (_, text) in TOLD.items()}
-    assert {names[hit["content"]] for hit in answer["results"] if hit["why"] == "listed"} == there
+    assert listed(answer) == there
     assert "2025" not in answer.text.splitlines()[0]
 
 
@@ -78,8 +83,7 @@ async def test_what_is_to_be_done_until_then_is_what_is_due_until_then(
     agent: Agent, query: str, there: set[str]
 ) -> None:
     answer = await agent.call("recall", query=query)
-    names = {text: name for name, (_, text) in TOLD.items()}
-    assert {names[hit["content"]] for hit in answer["results"] if hit["why"] == "listed"} == there
+    assert listed(answer) == there
     assert "soonest first" in answer.text.splitlines()[0]
 
 

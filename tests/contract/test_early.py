@@ -105,15 +105,19 @@ def test_the_first_requests_are_answered_before_the_framework_is_there(
 LAMP = "The lamp of the lighthouse is trimmed by tenacity with five attempts."
 
 
+def tell_of_the_lamp(presence: dict[str, str]) -> None:
+    with forked.divided(), stdio(presence) as earlier:
+        earlier.begin()
+        earlier.tool("remember", content=LAMP, space="harbour")
+        assert earlier.end()[0] == 0
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_a_hook_is_answered_before_the_framework_is_there_and_the_session_is_remembered(
     environment: dict[str, str], gate: Path, era: str
 ) -> None:
     presence = environment | {"HOLDFAST_PRESENCE": "on"}
-    with forked.divided(), stdio(presence) as earlier:
-        earlier.begin()
-        earlier.tool("remember", content=LAMP, space="harbour")
-        assert earlier.end()[0] == 0
+    tell_of_the_lamp(presence)
     asked = {"prompt": "How is the lamp of the lighthouse trimmed?", "session_id": "one", "cwd": "/srv/harbour"}
     with gated(presence, gate, era) as server:
         server.begin()
@@ -154,10 +158,7 @@ def test_a_hook_that_the_index_does_not_answer_in_time_is_answered_by_the_framew
     environment: dict[str, str], gate: Path
 ) -> None:
     presence = environment | {"HOLDFAST_PRESENCE": "on"}
-    with forked.divided(), stdio(presence) as earlier:
-        earlier.begin()
-        earlier.tool("remember", content=LAMP, space="harbour")
-        assert earlier.end()[0] == 0
+    tell_of_the_lamp(presence)
     with gated(presence, gate, ERAS[0], NEVER) as server:
         server.begin()
         asked = server.send("tools/call", name="whisper", arguments={"prompt": LAMP, "cwd": "/srv/harbour"})

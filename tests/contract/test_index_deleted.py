@@ -16,7 +16,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
-from worlds import PATIENCE, call, results, serving
+from worlds import PATIENCE, call, remove_everything, remove_index, results, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -51,15 +51,6 @@ def remove_database(home: Path) -> None:
     (home / ".holdfast" / "index.db").unlink()
 
 
-def remove_database_and_log(home: Path) -> None:
-    for path in (home / ".holdfast").glob("index.db*"):
-        path.unlink()
-
-
-def remove_everything(home: Path) -> None:
-    shutil.rmtree(home / ".holdfast")
-
-
 def remove_part(end: str, home: Path) -> None:
     (home / ".holdfast" / f"index.db{end}").unlink()
 
@@ -67,7 +58,7 @@ def remove_part(end: str, home: Path) -> None:
 Removal = Callable[[Path], None]
 REMOVALS = [
     pytest.param(remove_database, id="index.db alone"),
-    pytest.param(remove_database_and_log, id="index.db, -wal and -shm"),
+    pytest.param(remove_index, id="index.db, -wal and -shm"),
     pytest.param(remove_everything, id="all of .holdfast"),
 ]
 PARTS = [
@@ -219,7 +210,7 @@ async def test_after_a_deletion_while_it_runs_every_answer_is_the_same(
 async def test_vectors_come_back_without_encoding_anything_again(home: Path, client: Client) -> None:
     await complete(client)
     before = encoded(home)
-    remove_database_and_log(home)
+    remove_index(home)
     await complete(client)
     assert len(before) == len(MORE)  # Self too, but not the note in a script that the model does not read
     assert encoded(home) == before

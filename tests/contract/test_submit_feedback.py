@@ -17,7 +17,7 @@ from holdfast.model.lifecycle import BOUND
 from holdfast.model.ranking import GATE
 from served import NAME_WITHIN, SELF, Agent, Answer, Clock, kept_in, made_up_secret, serving
 from storages import ROWS
-from worlds import PATIENCE, call
+from worlds import PATIENCE, call, remove_everything, remove_index
 from worlds import serving as serving_process
 
 pytestmark = pytest.mark.anyio
@@ -421,15 +421,6 @@ async def kept_in_log(home: Path, event: str) -> None:
             return
         await anyio.sleep(0.05)
     raise AssertionError(event)
-
-
-def remove_index(home: Path) -> None:
-    for path in (home / ".holdfast").glob("index.db*"):
-        path.unlink()
-
-
-def remove_everything(home: Path) -> None:
-    shutil.rmtree(home / ".holdfast")
 
 
 Removal = Callable[[Path], None]

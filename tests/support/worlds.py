@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -190,6 +191,17 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 async def results(client: Client, query: str, **arguments: Any) -> list[dict[str, Any]]:
     return list((await call(client, "recall", query=query, **arguments))["results"])
+
+
+def remove_index(home: Path) -> None:
+    """With what SQLite keeps beside it."""
+    for path in (home / ".holdfast").glob("index.db*"):
+        path.unlink()
+
+
+def remove_everything(home: Path) -> None:
+    """All that is derived."""
+    shutil.rmtree(home / ".holdfast")
 
 
 async def until(condition: Callable[[], Value]) -> Value:

@@ -146,6 +146,14 @@ async def test_a_question_waits_for_a_vector_of_each_set_until_it_is_forgotten(i
     assert await pending(index, SET, since) == [question("who is Bert")]
 
 
+async def overheard(index: NoteIndex) -> list[str]:
+    """The statements that its readers send from now on."""
+    statements: list[str] = []
+    for reader in index._readers:
+        await reader.run(lambda connection: connection.set_trace_callback(statements.append))
+    return statements
+
+
 def _without_sets(statements: list[str]) -> list[str]:
     """What was asked besides which vector sets there are, with which every reading begins."""
     return [statement for statement in statements if "FROM vector_sets" not in statement]
@@ -155,9 +163,7 @@ async def test_where_every_question_has_its_vector_the_background_reads_one_numb
     asked = question("where is the crane")
     await index.apply(Update(feedback=[given()], question_vectors=[QuestionVector(asked.key, SET, unit(1))]))
     await pending(index, SET, NOW)
-    statements: list[str] = []
-    for reader in index._readers:
-        await reader.run(lambda connection: connection.set_trace_callback(statements.append))
+    statements = await overheard(index)
     assert await pending(index, SET, NOW) == []
     assert _without_sets(statements) == ["BEGIN", "SELECT max(changed) FROM feedback", "ROLLBACK"]
 
@@ -165,9 +171,7 @@ async def test_where_every_question_has_its_vector_the_background_reads_one_numb
 async def test_without_feedback_for_the_notes_found_a_recall_reads_one_number(index: NoteIndex) -> None:
     await index.apply(Update(feedback=[given()]))
     await moved(index, "where is the crane")  # takes it in
-    statements: list[str] = []
-    for reader in index._readers:
-        await reader.run(lambda connection: connection.set_trace_callback(statements.append))
+    statements = await overheard(index)
     assert await affinities(index, [OTHER], "where is the crane") == {}
     assert _without_sets(statements) == ["BEGIN", "SELECT value FROM meta WHERE key = 'change_seq'", "ROLLBACK"]
 
@@ -178,9 +182,7 @@ async def test_ten_thousand_signals_are_read_once(index: NoteIndex) -> None:
     vectors = [QuestionVector(question(text).key, SET, unit(1)) for text in texts]
     await index.apply(Update(feedback=rows, question_vectors=vectors))
     assert await moved(index, "something else entirely", unit(1)) == 0
-    statements: list[str] = []
-    for reader in index._readers:
-        await reader.run(lambda connection: connection.set_trace_callback(statements.append))
+    statements = await overheard(index)
     assert await moved(index, texts[7], unit(0, 1)) > 0
     assert len(statements) <= 4
 
