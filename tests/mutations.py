@@ -302,7 +302,7 @@ MUTATIONS = (
              "        if self._intents.touching(wanted):", "        if wanted:",
              (f"{_CROWD}test_a_reader_waits_for_nobody_who_is_writing",)),
     Mutation("half-update-read", 2, "NOW is read as a killed server left it", "engine/omi/now.py",
-             "    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done\n", "",
+             "    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)\n", "",
              (f"{_CROWD}test_what_a_killed_server_left_half_done_is_settled_before_it_is_read",)),
     Mutation("checks-queue", 3, "integrity_check waits for whoever writes NOW", "engine/omi/integrity.py",
              "there in (plan.before, plan.after)", "False",

@@ -15,7 +15,6 @@ from anyio.lowlevel import checkpoint
 
 from disks import CHANGING, Failing
 from holdfast.batching import Batcher
-from holdfast.engine.agent import browse
 from holdfast.engine.agent.browse import now_text
 from holdfast.engine.omi import now
 from holdfast.engine.omi import now as daily
@@ -124,7 +123,6 @@ async def updating(
 
 async def test_a_reader_waits_for_nobody_who_is_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(now, "SETTLE_SECONDS", 3600.0)
-    monkeypatch.setattr(browse, "SETTLE_SECONDS", 3600.0)
     async with living(tmp_path) as memory:
         await update(memory, "old")
         async with memory.ports.store.hold({page_key(NOW)}):

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 from holdfast.engine.commit import load_current, resolve, space_named
 from holdfast.engine.encoding import count_waiting
-from holdfast.engine.omi.now import SETTLE_SECONDS
+from holdfast.engine.omi.now import settled_page
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import InvalidArgumentError, MemoryNotFoundError
 from holdfast.index.queries import ListedNote, Statistics
 from holdfast.index.view import IndexView
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_range, successor_of
 from holdfast.model.passages import count_pages, page_at, passage
-from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page, page_key
+from holdfast.model.records import DAILY, USE, JournalRecord, day_of, now_page
 from holdfast.model.tokens import most_tokens
 from holdfast.model.words import counted
 
@@ -288,8 +288,7 @@ async def days_logged(ports: Ports) -> list[str]:
 
 
 async def _page(ports: Ports, path: str) -> str | None:
-    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done
-    page = (await ports.store.pages([path])).get(path)
+    page = await settled_page(ports, path)
     return None if page is None else page.data.decode("utf-8", "replace")
 
 

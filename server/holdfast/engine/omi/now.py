@@ -168,6 +168,12 @@ async def now_read(ports: Ports, caller: Caller) -> Context | None:
     return (await now_noted(ports, caller))[0]
 
 
+async def settled_page(ports: Ports, path: str) -> Page | None:
+    """A page; what a crash left half done of it is settled before."""
+    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)
+    return (await ports.store.pages([path])).get(path)
+
+
 async def now_noted(ports: Ports, caller: Caller) -> tuple[Context | None, bool]:
     """The same, and whether a person has written into the file what no field has.
 
@@ -175,8 +181,7 @@ async def now_noted(ports: Ports, caller: Caller) -> tuple[Context | None, bool]
         StorageError: it cannot be read.
     """
     path = now_page(caller.space)
-    await ports.store.settled({page_key(path)}, SETTLE_SECONDS)  # what a crash left half done
-    page = (await ports.store.pages([path])).get(path)
+    page = await settled_page(ports, path)
     if page is None:
         return None, False
     file = read_now(_text(page))
