@@ -159,10 +159,6 @@ def _is_anything(_value: str) -> bool:
     return True
 
 
-def _is_drawn_value(value: str) -> bool:
-    return not is_masked(value)
-
-
 _AUTH: Final = (
     rf"(?i:(?:proxy-)?authorization){QUOTE}[ \t]{{0,8}}+[:=]{QUOTE}[ \t]{{0,8}}+{QUOTE}"
     r"(?>(?:(?i:bearer|basic|token|bot|apikey|api-key|key|geniekey|ssws|digest|negotiate|zoho-oauthtoken|splunk|vault)"
@@ -222,7 +218,7 @@ SHAPES: Final = (
         "signed URL",
         ("-signature=",),
         regex(r"(?i:x-(?:amz|goog)-signature)=(?P<secret>[0-9a-fA-F]{40,}+)"),
-        _is_drawn_value,
+        lambda value: not is_masked(value),
     ),
     # The look ahead makes sure of the three parts once for each run, or every `eyJ` in it would read them again.
     Shape(

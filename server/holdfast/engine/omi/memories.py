@@ -46,7 +46,7 @@ from holdfast.model.note import MEMORY_TYPES, SELF_ID, Note, memory_type, note_t
 from holdfast.model.opposition import Contradiction
 from holdfast.model.passages import NOTHING, Budget, Passage, budget_of, most_of_each, passage
 from holdfast.model.ranking import Filter, Ranked
-from holdfast.model.records import CONTRADICTION, RecallEvent
+from holdfast.model.records import CONTRADICTION
 from holdfast.model.words import floored, query_terms
 from holdfast.store.stored import Stored
 
@@ -323,7 +323,8 @@ async def happenings(ports: Ports, principal: str) -> list[dict[str, Any]]:
     wanted = LinesWanted(MOST_CONTRADICTIONS, ops=[CONTRADICTION])
     opposed = await whole(ports, await look_back(ports, lambda view: view.lines(wanted)))
     events += [_named(event) for line in reversed(opposed) for event in read_contradictions(line.record)]
-    events += [_recall(event) for event in reversed(await ports.recalls.recent(principal, MOST_RECALLS))]
+    recalls = reversed(await ports.recalls.recent(principal, MOST_RECALLS))
+    events += [_named(as_event(each)) | {"metadata": {"event_id": each.id}} for each in recalls]
     return sorted(events, key=lambda event: str(event["timestamp"]))
 
 
@@ -376,10 +377,6 @@ async def _moved(
             if entries and (not others or entries[-1]["memory_id"] in others):
                 moved[row.note, row.seq] = entries.pop()
     return moved
-
-
-def _recall(event: RecallEvent) -> dict[str, Any]:
-    return _named(as_event(event)) | {"metadata": {"event_id": event.id}}
 
 
 def _named(event: Event) -> dict[str, Any]:
