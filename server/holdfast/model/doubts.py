@@ -143,7 +143,7 @@ _LASTS: Final = (
     r"|\d[\d.,+]*[ -]?(?:\w+[ -])?(?:{span}|{passing}|{length})\b|[=:] ?\d|\d ?[-\u2013] ?\d"  # or a length
 )
 _MEASURE: Final = r"\d+(?:[.,]\d+)* ?(?!(?:euros?|eur|dollars?|usd|pounds|chf)\b)[a-z]{2,}"  # 16 characters, 37 people
-_NTH: Final = r"\bon the (?:first|second|third|fourth|last|\w+th|\d+(?:st|nd|rd|th))\b"
+_NTH: Final = r"\bon the (?:first|second|third|last|\w+th|\d+(?:st|nd|rd|th))\b"
 # "How long has it been?" is answered by a date as well.
 _SO_FAR: Final = regex(r"\b(?:has|have|had|ago|did|was|were|ha(?:t|ben)|ist|a ete|ha|han|estuvo)\b")
 # Quantities that are no number of things; things counted, which may be those of the question by another name;
@@ -219,7 +219,7 @@ _DOING: Final = regex(
     _BEGIN + r"(?:wer ha(?:t|ben) .*?(?P<last>(?:\w*ge|be|ver|zer|ent|er)\w+(?:t|en)|\w+iert)\W*\Z"
     r"|(?:who|qui|quien|quienes|chi|quem|wer)(?:'s| has| have| had| a| ont| ha| han| hanno| lo| la| l')? ?"
     r"(?!(?:the|was|were|are|did|does|will|would|can|could|should|has|have|had|est|etait|sont|esta|era|son|sono|foi|our"
-    r"|wird|wurde|ist|sind|war|kann|soll|muss|hat|haben|una?|our|my|any\w*|else)\b)(?P<verb>\w{3,}))"
+    r"|wird|wurde|ist|sind|war|kann|soll|muss|hat|haben|una?|my|any\w*|else)\b)(?P<verb>\w{3,}))"
 )
 _DONE: Final = (
     r"\b(?:was|were|been|being|is|are|got|ete|est|sont|fue|fueron|sido|se|stat[oaie]|fu|furono|viene|venne"
@@ -232,7 +232,7 @@ _DOERS: Final = (
 )
 _BEHIND: Final = regex(r"['\u2019]s\b")
 _AWAY: Final = regex(
-    r"\b(?:in|at|from|on|near|to|of|off|aus|bei|auf|an|nach|de|del|di|do|d[aei]l\w*|em|en|n[ao]|sur|dans|du)"
+    r"\b(?:in|at|from|on|near|to|of|off|aus|bei|auf|an|nach|de|di|do|d[aei]l\w*|em|en|n[ao]|sur|dans|du)"
     r"(?: \w+)? \Z"
 )
 _STEM: Final = 3  # letters that two forms of one verb begin with: "stole" and "stolen"

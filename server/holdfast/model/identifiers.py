@@ -411,7 +411,7 @@ TIMES = (
 )
 _APART: Final = Path(__file__).with_name("apart.txt")
 _WORDS = regex(r"[^\W_]+")
-_ENDING = regex(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|es|s)\Z")
+_ENDING = regex(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|s)\Z")
 _LEAST_PART = 4  # letters that a word of two parts has after the first, or a form of a word before its ending
 _ASKING = regex(
     r"\W*(?:\w+ ){0,2}(?:who|whom|whose|when|where|how|which|what|why|wer|wem|wo|wie|wann|was|welche[rsmn]?"

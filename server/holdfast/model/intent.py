@@ -381,7 +381,7 @@ def _form_asked_for(plain: str) -> Form | Literal[""]:
 
 
 _STILL_OPEN = regex(  # "open" as it says which are meant: the bakery opens at seven
-    rf"\bopen (?:{'|'.join(NOUNS)}|tasks?|todos?|issues?|items?|tickets?|questions?|points?)\b|"
+    rf"\bopen (?:{'|'.join(NOUNS)}|issues?|items?|tickets?|questions?|points?)\b|"
     r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
 _TO_DO_THERE = regex(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")

@@ -484,7 +484,7 @@ _ONCE = regex(
     rf"|(?:fruher|damals|ursprunglich|(?:vor|bis) {_YEAR}|bis letztes jahr)\b{_REST}"
     r"\b(?:war|waren|hatten?|kostete|betrug|lag|lief|wohnten?|galt)\b"
     rf"|(?:autrefois|avant|a l'origine|jusqu'en {_YEAR}|en {_YEAR})\b{_REST}\b(?:avait|coutait|\w+aient|etait)\b"
-    rf"|(?:antes|originalmente|hasta {_YEAR}|en {_YEAR})\b{_REST}\b(?:era|eran|estaba|costaba|habia|\w+aban?)\b)"
+    rf"|(?:antes|originalmente|hasta {_YEAR}|en {_YEAR})\b{_REST}\b(?:era|eran|habia|\w+aban?)\b)"
 )
 _AND_NOW = regex(
     r"\b(?:now|today|nowadays|currently|since|no longer|any ?more|but|instead|these days|meanwhile|changed|jetzt|heute"

@@ -65,7 +65,7 @@ _MEMORY = """
     decidiu lembra lembras sabe conhece quem deciso decidere ricordi ricorda sai conosci chi besloten weet herinner
     zdecydowalismy pamietasz wiesz kto решили помнишь знаешь кто kim hatirliyor biliyor
 """
-_MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决定 谁 記得 決定 誰 기억 알고 결정 누구"
+_MEMORY_UNSPACED = "覚え 記憶 知って 決め 誰 记得 记住 知道 决定 谁 記得 決定 기억 알고 결정 누구"
 
 # Small talk, agreement, thanks, and what points at something that was said before, beside each language's words of
 # grammar.

@@ -375,7 +375,7 @@ YEAR_FROM_NOW = (
 CLOSES = (
     r"(?=\s*(?:$|[?.!,;:)]|'s\b|(?:we|i|you|they|he|she|it|the|a|our|my|what|which|who|how|why|when|where|did|was|were|is|"
     r"are|and|or|to|for|on|at|with|by|about|from|until|vs|but|that|as|has|had|have|compared|before|after|through|"
-    r"geplant|fällig|gemacht|los|an|vor|haben?|hat|wir|ich|ist|sind|war|und|oder|bis|fait|prévue?s?|nous|je|on|est|et|ou|"
+    r"geplant|fällig|gemacht|los|an|vor|haben?|hat|wir|ich|ist|sind|war|und|oder|bis|fait|prévue?s?|nous|je|est|et|ou|"
     r"au|à|hicimos|hay|tengo|tenemos|y|o|al|hasta)\b))"
 )
 # Those of these that lie one further.
