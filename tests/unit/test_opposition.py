@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.note import Note
-from holdfast.model.opposition import LONG, compared, opposition, restated, to_read, told_anew_in_part
+from holdfast.model.opposition import LONG, compared, opposition, read_note, restated, to_read, told_anew_in_part
 from holdfast.model.parts import asks_for_the_rest, lost_with, only_said_by
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
@@ -133,6 +133,9 @@ def test_what_is_read_beside_another_has_its_values_spelled_as_there() -> None:
         ),
         ("Choir is in the school now (see the mail of the parish).", "Choir is in the school now."),
         ("Der Chor ist jetzt in der Schule, weil die Halle zu kalt war.", "Der Chor ist jetzt in der Schule."),
+        ("Der Chor ist im Sommer hier, dennoch kommt Anna.", "Der Chor ist im Sommer hier, dennoch kommt Anna."),
+        ("The horse in the stall now is a percheron.", "The horse in the stall now is a percheron."),
+        ("Il coro è adesso nella scuola perché piove.", "Il coro è adesso nella scuola."),
         ("Choir is in the school now (20 minutes on foot).", "Choir is in the school now (20 minutes on foot)."),
         ("Late because of snow.", "Late because of snow."),
         ("The office is open daily (from 9 to 17).", "The office is open daily (from 9 to 17)."),
@@ -152,6 +155,10 @@ def test_what_is_read_beside_another_has_its_values_spelled_as_there() -> None:
 def test_what_is_read_beside_another_is_without_reasons_and_sources(said: str, claim: str) -> None:
     older = "Choir practice is in the parish hall."
     assert to_read(noted(older), noted(said), 0.7) == (older, claim, 0.7)
+
+
+def test_a_sentence_without_a_blank_behind_it_ends_all_the_same() -> None:
+    assert len(read_note("", "桥在周一关闭。渡轮在周二开放。").sentences) == 2
 
 
 @pytest.mark.parametrize(

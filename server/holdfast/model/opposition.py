@@ -204,7 +204,7 @@ LONG = 400  # characters of a note, of which more is said than can be read besid
 LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
 LIKELY_IN_BOTH = 0.7  # where both notes are long: each says much, and something of it is alike by chance
 _OF_ONE_SENTENCE = 0.5  # the same of one out of a long note: by this one in ten that are held for one fact are not
-_ENDS = regex(r"(?<=[.!?;\u3002])\s+|\n+")
+_ENDS = regex(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
 _TOKEN = regex(rf"[^\W_][\w{SIGNS}.,:/@*%-]*[\w{SIGNS}%*]|[^\W_]%?")
 _VALUE = regex(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
 _PART = regex(rf"(?:[^\W_]|[{SIGNS}])+")

@@ -167,7 +167,7 @@ _WANTED = regex(
 _FOR = regex(r",\s(?:since|as|for|so|da|car|puisque|ya que|pues)\s")  # a reason, where a comma stands before it
 _MOVED = CHANGE_WORDS - {"took", "new", "newer", "longer", "left", "since", "again"}  # a plan that changed is not over
 # What follows tells why, and is no part of the statement.
-WHY = "because|so that|due to|as long as|weil|damit|denn|parce que|porque|perche"
+WHY = "because|so that|due to|as long as|weil|damit|denn|parce que|porque|perch[e\u00e9]"
 
 SINCE = frozenset(("from", "since", "as", "ab", "seit", "depuis", "partir", "desde"))
 PAID = frozenset(("paid", "bezahlt", "uberwiesen", "paye", "pague", "pagamos"))  # each time anew
@@ -522,7 +522,7 @@ def _may_be_verb(word: str, place: int) -> bool:
 # What a sentence says beside its claim: "…, because the old contract had become too expensive", "… (see the mail)". It
 # is left where it tells a value, or ends no sentence.
 _REASON = regex(
-    rf"(?:[,;]?\s(?:{WHY}|потому|according to|gemäß|selon|según|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
+    rf"(?:[,;]?\s(?:(?:{WHY}|потому|according to|gemäß|selon|según)\b|laut (?=(?-i:[A-ZÄÖÜ])|de[rmns]\b|unser|mein))"
     r"[^,.;!?()\d\n]*(?=\Z|\n|[.!?]+(?:\s|\Z)|[,;]\s)|\s\((?:see|siehe|voir|véase|cf)\b[^()\d\n]*\))",
     re.IGNORECASE,
 )
