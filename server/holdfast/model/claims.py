@@ -102,7 +102,7 @@ _OPPOSITES = (
     "joint savings current",
     "target actual",
     "gold silver bronze platinum",
-    "adult adults child children kids youth junior juniors senior seniors",
+    "junior juniors senior seniors",
     "employee employees contractor contractors freelancer freelancers visitor visitors",
 )
 _OPPOSITE_OF = AXIS_OF | {word: -1 - place for place, words in enumerate(_OPPOSITES) for word in words.split()}
