@@ -569,6 +569,19 @@ async def test_a_belief_shows_how_it_stands(agent: Agent, supports: list[bool], 
     assert f"({expected})" in line
 
 
+async def test_slight_evidence_against_a_belief_goes_ahead_of_it_no_more_than_any_note_does(reader: Agent) -> None:
+    text = "The user prefers tabs over spaces in Go code."
+    belief = (await reader.omi("memory_store", content=text, memory_type="belief"))["memory_id"]
+    for filling in ("Lunch is at noon.", "The printer is in 2.03.", "Kay reviews the database migrations."):
+        await reader.remember(filling)
+    reader.clock.forward(days=3)
+    cited = (await reader.remember("In the pairing session with Kay she set her editor to two blanks."))["id"]
+    for supports, strength in ((True, 1.0), (True, 1.0), (False, 0.1)):
+        given = {"belief_id": belief, "evidence_memory_id": cited, "supports": supports, "strength": strength}
+        await reader.omi("belief_update", **given)
+    assert (await reader.recall("what does the user prefer in Go code?")).found[0] == belief
+
+
 async def test_memory_recall_never_tells_a_belief_that_is_held_no_longer_as_a_fact(agent: Agent) -> None:
     belief, _ = await believed(agent, *[False] * 8)
     found, notices = await agent.omi_told("memory_recall", query="is the old winch safe?", min_relevance=0.1)

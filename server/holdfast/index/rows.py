@@ -552,10 +552,13 @@ def read_pairs(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> di
 
 
 def contradicting(links: Iterable[LinkRow], notes: Mapping[str, IndexedNote]) -> list[tuple[str, str]]:
-    """Pairs of which somebody said, or their words show, that one contradicts the other; the older's id comes first."""
+    """Pairs of which somebody said, or their words show, that one contradicts the other; the older's id comes first.
+
+    Evidence against a belief takes no place of it: how far that is still held the belief tells itself.
+    """
     ends = ((link.source, link.target) for link in links if link.type == "contradicts")
     pairs = (in_time(notes[one].note, notes[other].note) for one, other in ends if one in notes and other in notes)
-    return [(older.id, newer.id) for older, newer in pairs]
+    return [(older.id, newer.id) for older, newer in pairs if "belief" not in (older.type, newer.type)]
 
 
 def _is_as_it_was(item: IndexedNote | None, then: str) -> bool:
