@@ -1,4 +1,4 @@
-"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words spans.
+"""What a question is for that is answered by a list, or by what is about somebody, and not by what its words say.
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
