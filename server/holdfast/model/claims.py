@@ -277,10 +277,13 @@ class Claim:
         return not verbs.isdisjoint(self.ends) if self.ends and verbs else None
 
 
-@lru_cache(2048)  # one note is compared with many, and meets again in the answers to other questions
 def claim(content: str) -> Claim:
     """What the beginning of a note claims."""
-    content = content[:LONGEST]
+    return _claim(content[:LONGEST])
+
+
+@lru_cache(2048)  # one note is compared with many, and meets again in the answers to other questions
+def _claim(content: str) -> Claim:
     found = sentences(content)
     head, rest = (found[0], found[1:4]) if found else ("", [])
     if rest and _is_title(content, head):
