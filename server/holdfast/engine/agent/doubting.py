@@ -27,7 +27,6 @@ from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex,
 OF_SOMETHING_ELSE: Final = Doubt(0.1, "of something else")
 OF_ANOTHER: Final = Doubt(0.1, "of another project")
 NEARLY_AS_RELEVANT: Final = 0.85
-RATHER_NONE: Final = 0.1  # of the odds are left to what hardly answers
 _SURE_ALONE: Final = 0.95  # the relevance, before `careful`, from which other phrasings say nothing against a note
 KEPT_WITHIN: Final = 5  # places
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
@@ -144,7 +143,9 @@ def all_doubted(
         is_of_others = item.candidate.id in others
         doubt = doubt or (OF_SOMETHING_ELSE if is_of_others else None)
         (behind if is_of_others else judged).append(doubted(item, doubt.share, doubt.why) if doubt else item)
-        unlikely |= {item.candidate.id} if doubt and doubt.share <= RATHER_NONE and not doubt.lacks else set()
+        unlikely |= (
+            {item.candidate.id} if doubt and doubt.share <= OF_SOMETHING_ELSE.share and not doubt.lacks else set()
+        )
     return _behind_firm(_with_others(judged, behind), unlikely)
 
 
