@@ -411,7 +411,10 @@ async def test_a_purge_whose_line_is_cut_at_commit_is_whole_and_told_as_done(
     pg, tenant, cuts = postgres.shared(), str(tmp_path), effort.of(4, 60)
     with before(pg, CuttingProxy) as (proxy, far):
         proxy.meant = PURGE.encode()
-        async with server(tmp_path / "one", far, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+        async with (  # no daily backup comes between, which a purge leaves as it is
+            server(tmp_path / "one", far, tenant, backs_up=False) as one,
+            server(tmp_path / "two", pg.url, tenant, backs_up=False) as two,
+        ):
             for number in range(cuts):
                 text = f"The password of lamp {number} is {SPOKEN}."
                 note = (await keep(one, text)).note.id
@@ -436,7 +439,10 @@ async def test_a_purge_that_is_not_heard_of_any_more_is_whole_or_not_at_all_and_
     monkeypatch.setattr(database.Database.__init__, "__defaults__", (database.CONNECTIONS, 0.0))
     with before(pg, CuttingProxy) as (proxy, far):
         proxy.meant = PURGE.encode()
-        async with server(tmp_path / "one", far, tenant) as one, server(tmp_path / "two", pg.url, tenant) as two:
+        async with (  # no daily backup comes between, which a purge leaves as it is
+            server(tmp_path / "one", far, tenant, backs_up=False) as one,
+            server(tmp_path / "two", pg.url, tenant, backs_up=False) as two,
+        ):
             note = (await keep(one, text)).note.id
             proxy.cuts, proxy.stays_down = [cut], True
             with pytest.raises(StorageError, match="Nothing is known to be changed"):

@@ -40,9 +40,9 @@ def assert_whole(owner: str, tenant: str) -> None:
 
 
 @asynccontextmanager
-async def server(home: Path, url: str, tenant: str) -> AsyncIterator[Memory]:
+async def server(home: Path, url: str, tenant: str, *, backs_up: bool = True) -> AsyncIterator[Memory]:
     """A server with a disk of its own for what is derived, as in another place."""
     given = {"HOLDFAST_HOME": str(home), "HOLDFAST_STORE": url, "HOLDFAST_TENANT": tenant, "HOLDFAST_ENCODER": "none"}
-    memory = build_memory(load_settings(given))
+    memory = build_memory(load_settings(given | {"HOLDFAST_VAULT_ENABLED": str(backs_up).lower()}))
     async with memory.running():
         yield memory
