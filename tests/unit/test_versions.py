@@ -104,6 +104,10 @@ def test_two_things_of_one_name_and_a_part_with_its_whole_are_no_versions(older:
         ("Standup is at 10 in the hall.", "Standup is at 11 in the hall."),
         ("In tollgate the invoice costs 3 euros.", "In tollgate the invoice costs 4 euros."),
         ("In May the rent is 800 euros.", "In May the rent is 850 euros."),
+        ("Nimbus 2.7.3 on the build host (bld-01).", "Nimbus 2.10.4 on the build host (bld-01)."),
+        ("trailer tyres 2.8 bar left / 3.0 bar right", "trailer tyres 2.3 bar left / 2.5 bar right"),
+        ("Newsfeed costs us EUR 1,240 a month.", "Newsfeed costs us EUR 1,610 a month."),
+        ("Fred lives in Oslo.", "Fred lives in Bergen now."),
     ],
 )
 def test_what_is_said_anew_of_a_thing_or_of_what_it_has_is_a_version(older: str, newer: str) -> None:

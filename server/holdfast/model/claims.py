@@ -184,6 +184,7 @@ _UNIT_OF = {
     for place, both in enumerate(zip_longest(MEASURES, _MORE_UNITS, fillvalue=""))
     for word in " ".join(both).split()
 }
+_MONEY = frozenset(MEASURES[1].split())
 _CLOCK_WORDS = frozenset("uhr am pm h o'clock".split())  # noqa: SIM905 - as above
 _JOINING = frozenset(("since", "around", "per", "ab", "desde"))  # beside words of grammar
 _GERMAN = regex(r"\b(?:der|die|das|ist|und|wird|den|im|bei|mit|wir|hat|jetzt|statt)\b")
@@ -450,8 +451,8 @@ def _sort_of_number(text: str, before: str, after: str, next_one: list[str]) -> 
         return "date"
     if text.endswith("%"):
         return _UNIT_OF["%"]
-    if after in _UNIT_OF:
-        return _UNIT_OF[after]
+    if after in _UNIT_OF or before in _MONEY:
+        return _UNIT_OF[after if after in _UNIT_OF else before]
     is_room = before in ("in", "im") and _ROOM.fullmatch(text) is not None
     return f"label {stem(before)}" if is_room or _is_labelled(text, before) else "figure"
 
@@ -460,8 +461,8 @@ def _is_labelled(text: str, before: str) -> bool:
     """Whether a number only names one of many, as in "berth 4"."""
     if before in NUMBERED:
         return True
-    if not before.isalpha() or text in NUMERALS or before.endswith("ed") or before in _UNIT_OF:
-        return False
+    if not before.isalpha() or text in NUMERALS or before.endswith("ed") or before in _UNIT_OF or "." in text:
+        return False  # "Airflow 2.7.3" is no other than 2.10.4
     joins = before in _JOINING or before in STOP_WORDS or before in VERBS or before in FRAME_WORDS
     return not joins and stem(before) not in GENERIC_STEMS and before not in _ABOUT_OF
 

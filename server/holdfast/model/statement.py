@@ -201,6 +201,7 @@ _DATED_LINE = regex(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
 _STATES = regex(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
+_PAST_FORM = regex(r"(?!(?:sh|ahm|m[ou]h\w+m|(?:al|man|wil|wini)?fr|jar)ed)\w+(?:[^e]|gre|fre|nte)ed")  # no "feed"
 # Between two clauses. The first one may only say of what the second is: "Bar next door: ...", "For the study, ...".
 _AND = "(?:so|and|but|und|aber|y|pero|et|mais)"
 _CLAUSE = regex(rf"(?<=[.!?;])\s+|\n+|:\s+|,\s+(?:{_AND}\s+)?|\s+{_AND}\s+")
@@ -369,8 +370,8 @@ def _happened(head: str) -> bool:
     comes_round = _TIMETABLE.match(rest) if colon else _COMES_ROUND.search(name.partition(",")[0])
     if comes_round and begins and OCCASIONS.issuperset(HAPPENINGS.intersection(words)):
         return False
-    first = next(iter(words), "")
-    if first.endswith("ed") and first not in CHANGE_WORDS and stem(first) not in GENERIC_STEMS:  # "Painted pier 3"
+    first = words[0] if words else ""  # "Painted pier 3"
+    if _PAST_FORM.fullmatch(first) and first not in CHANGE_WORDS and stem(first) not in GENERIC_STEMS:
         return ": " not in head and not _STATES.search(head)
     return bool(begins) and (": " in head or not _STATES.search(head))
 

@@ -139,7 +139,7 @@ def _values_in(said: Claim) -> list[Term]:
 
 def _says_the_same(one: Claim, other: Claim) -> bool:
     about = {term.stem for term in one.head if term.subject}
-    return any(other.holds(term) for term in one.head if not term.subject and term.stem not in about)
+    return any(other.holds(term) for term in one.head if term.stem not in about)
 
 
 class Judged(NamedTuple):
@@ -177,8 +177,8 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
         return _DONE if is_done(older, newer) else 0.0
     one, other = claim(older), claim(newer)
     values = _values(one, other)
-    is_of_two = _name_two(one, other) and (values.differ or values.other)
     is_one_more = _is_one_more(older, newer) or are_entries(older, newer) or ends_something_else(older, newer)
+    is_of_two = _name_two(one, other) and (values.differ or values.other)
     if is_of_two or is_one_more or _belong_to_two(one, other) or are_twins(one, other):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
@@ -248,12 +248,8 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
     if likeness is None:
         odds = weight + _WORDS_ALIKENESS * (_ASSUMED - _USUAL) - _WORDS_SIBLINGS * is_sibling
     else:
-        odds = (
-            _AHEAD
-            + _WEIGHED * max(weight, _LEAST)
-            - _SIBLINGS * is_sibling
-            - _FRAMED * _frame(claim(older), claim(newer))
-        )
+        frame = _frame(claim(older), claim(newer))
+        odds = _AHEAD + _WEIGHED * max(weight, _LEAST) - _SIBLINGS * is_sibling - _FRAMED * frame
         odds += _TELLING * (claim(newer).changed or other.changed)
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
 
@@ -528,11 +524,14 @@ def _fill_one_form(both: _Both) -> bool:
 
 def _are_numbered(older: Claim, newer: Claim) -> bool:
     """Whether numbers in their subjects differ, or what they number does."""
-    mine, its = _values_in(older), _values_in(newer)
-    return _have_two_labels(older, newer) or (
-        any(term.subject and term.stem not in newer.stems for term in mine)
-        and any(term.subject and term.stem not in older.stems for term in its)
-    )
+    mine, its = ({term.stem for term in each.head if _tells_which(term)} for each in (older, newer))
+    return _have_two_labels(older, newer) or bool(mine - newer.stems and its - older.stems)
+
+
+def _tells_which(term: Term) -> bool:
+    """Whether it is a value that tells one of many, as no amount does and no decimal."""
+    is_much = term.sort.startswith("amount") or (term.sort == "figure" and "." in term.text)
+    return term.kind == "value" and term.subject and not is_much
 
 
 def _have_two_labels(older: Claim, newer: Claim, *, both: bool = False) -> bool:
@@ -565,14 +564,13 @@ def _kin_in(said: Claim) -> set[str]:
 
 def _belong_to_two(older: Claim, newer: Claim) -> bool:
     """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "the saddle of Blitz"."""
-    apart = older.wholes - newer.stems and newer.wholes - older.stems
-    return bool(apart) and older.part == newer.part and not newer.changed
+    is_apart = bool(older.wholes - newer.stems and newer.wholes - older.stems)
+    return is_apart and older.part == newer.part and not newer.changed
 
 
 def _name_two(older: Claim, newer: Claim) -> bool:
     """Whether each begins with a name that the other has not: Anna's dose is none of Ben's."""
-    named = older.named and newer.named
-    return bool(named) and older.named not in newer.stems and newer.named not in older.stems
+    return bool(older.named and newer.named) and older.named not in newer.stems and newer.named not in older.stems
 
 
 def _is_one_more(older: str, newer: str) -> bool:
