@@ -382,6 +382,15 @@ async def test_remember_names_the_call_by_which_the_new_note_replaces_the_old_on
     assert (answer.found, behind(answer)) == ([stored["id"]], [[]])
 
 
+async def test_what_is_less_likely_another_version_goes_behind_nothing_but_is_asked_about(agent: Agent) -> None:
+    (old,) = await told(agent, (OLD, "Jam is kept in the cellar."))
+    stored = await agent.remember("The jam has its shelf in the attic.", event_time=NEW)
+    (hint,) = hints(stored)
+    assert f"Replaces {old}?" in hint
+    answer = await agent.recall("where is the jam?")
+    assert (answer.found, behind(answer)) == ([stored["id"], old], [[], []])
+
+
 async def test_remember_tells_which_part_differs(agent: Agent) -> None:
     await told(agent, CHAIN[0])
     (hint,) = hints(await agent.remember(CHAIN[1][1], event_time=NEW))

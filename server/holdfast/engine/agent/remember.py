@@ -63,6 +63,7 @@ ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
 MOST_LINKS = 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
 MOST_VERSIONS = 2  # of one fact, that are named
+_ASKED_ABOUT, _ALIKE_Z = 0.3, 7.0  # how likely another version of it, or how near, is what is asked about
 QUOTED = (40, 16, 8)  # tokens at most of what is quoted beside a call, which is told whole
 LIKELIER = 5  # times the odds of the second, by which the first alone is meant
 ASKED_WEIGHT = 0.5
@@ -515,7 +516,7 @@ async def _otherwise(
     """What to say of close notes that say something else: versions of the same fact, then opposites."""
     replaced = {item.note.id for item in old}
     others = [item for item in close if item.candidate.id not in replaced]
-    likely = [item for item in others if item.likely >= versions.FOLDED]
+    likely = [item for item in others if _may_be_told_anew(item)]
     anew = _likeliest([item for item in likely if not _says_no_more(item, note)])[:MOST_VERSIONS]
     opposed = {
         item.candidate.id: pattern
@@ -526,6 +527,12 @@ async def _otherwise(
         await keep_contradictions(ports, caller, [Contradiction(note.id, *pair) for pair in opposed.items()])
     different = [*anew, *(item for item in others if item.candidate.id in opposed and item not in anew)]
     return [_otherwise_than(item.note, note, opposed.get(item.candidate.id)) for item in different]
+
+
+def _may_be_told_anew(item: Close) -> bool:
+    """Whether to ask: more often than one goes behind the other unasked, and never about what surely is another."""
+    is_alike = item.likely > 0.0 and (item.candidate.z or 0.0) >= _ALIKE_Z
+    return item.likely >= _ASKED_ABOUT or is_alike
 
 
 def _says_no_more(item: Close, note: Note) -> bool:
