@@ -139,3 +139,75 @@ async def test_what_was_stored_last_comes_first(agent: Agent, query: str) -> Non
 @pytest.mark.parametrize("query", ["reminders", "which reminders do I have?", "Aufgaben"])
 async def test_reminders_are_what_is_to_do(agent: Agent, query: str) -> None:
     assert (await listed(agent, query))[0] == {TAX, DOMAIN, PRINTER}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "qué pasó ayer",
+        "qué hicimos ayer",
+        "que s'est-il passé hier",
+        "qu'est-ce qui s'est passé hier ?",
+        "cosa è successo ieri",
+        "cosa abbiamo fatto ieri?",
+        "wat is er gisteren gebeurd",
+        "wat hebben we gisteren gedaan?",
+    ],
+)
+async def test_what_happened_yesterday_is_a_list_with_and_without_the_sign_of_a_question(
+    agent: Agent, query: str
+) -> None:
+    agent.clock.set(BEGIN + timedelta(days=22))
+    assert (await listed(agent, query))[0] == {DENTIST}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "whats due next month?",
+        "ci sono scadenze il mese prossimo?",
+        "zijn er volgende maand deadlines?",
+    ],
+)
+async def test_deadlines_of_the_next_month_are_a_list_in_more_languages(agent: Agent, query: str) -> None:
+    assert (await listed(agent, query))[0] == {SHOOT, DOMAIN}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "qu'est-ce qu'on a décidé récemment ?",
+        "qu'avons-nous décidé récemment ?",
+        "wat hebben we onlangs besloten?",
+        "wat hebben we vorige week besloten",
+        "che cosa abbiamo deciso la scorsa settimana?",
+    ],
+)
+async def test_what_was_decided_is_a_list_in_more_languages(agent: Agent, query: str) -> None:
+    agent.clock.set(BEGIN + timedelta(days=19))
+    ids = [str((await agent.remember(text))["id"]) for text in ("We decided to paint it.", "Besloten: wij huren.")]
+    agent.clock.set(BEGIN + timedelta(days=22))
+    assert sorted((await agent.recall(query)).found) == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("incident 2291", "Incident 2291: the freezer door stood open."),
+        ("what was incident 90417 about?", "Postmortem of INC-90417: the disk was full."),
+        ("Vorfall Nr. 90417", "Postmortem of INC-90417: the disk was full."),
+        ("what is decision 42?", "ADR decision 42: services talk over NATS."),
+    ],
+)
+async def test_a_number_behind_what_it_is_one_of_asks_for_that_one(agent: Agent, query: str, text: str) -> None:
+    for other in ("Incident 2292: the pump ran dry.", "Decision 17: logs are JSON."):
+        await agent.remember(other)
+    wanted = str((await agent.remember(text))["id"])
+    answer = await agent.recall(query)
+    assert answer.found[0] == wanted
+    assert [hit["id"] for hit in answer["results"] if not hit["weak"]] == [wanted]
+
+
+async def test_what_is_coming_up_is_not_what_comes_from_somewhere(agent: Agent) -> None:
+    await agent.remember("The linen comes from Belgium.")
+    assert {SHOOT, DOMAIN} <= (await listed(agent, "what is coming up?"))[0]

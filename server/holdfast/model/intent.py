@@ -254,8 +254,7 @@ def is_recency(words: str) -> bool:
 
 
 def _about_self(line: str) -> Intent | None:
-    plain = re.sub(r"[^\w'\s-]", " ", line)
-    plain = " ".join(plain.split())
+    plain = " ".join(re.sub(r"[^\w'\s-]", " ", line).split())
     if WHO_AM_I.fullmatch(plain):
         return Intent("self")
     if (found := ABOUT_ME.search(plain)) and _asks_to_know(plain[: found.start()] + plain[found.end() :]):
@@ -282,8 +281,8 @@ def _mine(plain: str) -> Intent | None:
     if owner is None or not _asks_to_know(plain[: owner.start()]):
         return None
     words = _WORD.findall(plain[owner.end() :])
-    head = next((place for place, word in enumerate(words) if _is_head(word, words[:place])), None)
-    if head is None or head > _MOST_MODIFIERS:
+    head = next((place for place, word in enumerate(words) if _is_head(word, words[:place])), len(words))
+    if head == len(words) or head > _MOST_MODIFIERS:
         return None
     behind = words[head + 1 :]
     if OF_WHAT.fullmatch(" ".join(behind)) is None and not all(word in KNOWING for word in behind):
@@ -340,8 +339,7 @@ def taste_of(text: str, *, is_preference: bool, names: Collection[str] = ()) -> 
 
 
 def _person(line: str) -> Intent | None:
-    found = WHO_IS.match(line)
-    name = _WORD.findall(found["name"]) if found else []
+    name = _WORD.findall(found["name"]) if (found := WHO_IS.match(line)) else []
     if not 0 < len(name) <= _MOST_NAMES or any(word in NO_NAME or word in STOP_WORDS for word in name):
         return None
     return Intent("person", topic=" ".join(name))
@@ -432,6 +430,9 @@ def _with_place(line: str) -> tuple[Intent, str]:
 
 def _listed(intent: Intent, words: list[str]) -> Intent | None:
     """The list that these words ask for, with a name of a space among them at most; None where they ask for none."""
+    named = itertools.pairwise(word for word in words if word not in ("no", "nr"))
+    if any(word.isdecimal() and before in NOUNS for before, word in named):  # "incident 2291", "decision no. 42"
+        return None
     languages = languages_of(" ".join(words))
     ordered = not LATEST.isdisjoint(words)
     words = _with_counts(words) if ordered else words
@@ -454,7 +455,7 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
-    sure |= (is_todo and not OF_TASKS.isdisjoint(there)) or (ordered and not KEEPING.isdisjoint(there))
+    sure |= (is_todo and bool(there & OF_TASKS)) or (ordered and bool(there & KEEPING))
     sure |= bool(types or form) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None

@@ -211,7 +211,7 @@ _QUESTION = frozenset(
 # With a time these ask for what is from then, also without the sign of a question.
 _LISTING = _QUESTION | set(
     """anything everything something nothing things stuff all any every and also my our the for from since until on in
-    at alles etwas was tout rien todo algo""".split()  # noqa: SIM905
+    at alles etwas was tout rien todo algo que qu quoi cosa che wat whats""".split()  # noqa: SIM905
 )
 _SHOWING = frozenset(
     """list show find search summarise summarize recap review print give tell zeig liste montre

@@ -204,7 +204,8 @@ def answer(
     tensions = (*tensions, *_seen_tensions(hits, asking.vector, matters, tensions))
     if passing is None and asking.asks_back and not asking.wanted.include_outdated:
         hits = _with_replaced(view, hits)
-    telling = bool(hits) and not hits[0].ranked.weak and tells_of_then(asking, hits[0].note)
+    first = hits[0].note if hits and not hits[0].ranked.weak and hits[0].note.event_time is None else None
+    telling = first is not None and tells_of_then(asking, first)
     elsewhen = found.elsewhen and bool(hits) and not telling
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed, vacant=lacking)

@@ -20,6 +20,7 @@ from holdfast.model.intent import (
     QUESTION,
     TASK,
     TASK_TAGS,
+    WHAT_COMES,
     Form,
     Intent,
     is_recency,
@@ -359,7 +360,7 @@ def _list_in(
     ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
     listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
     listing = replace(listing, capped=capped)
-    searched = intent.due and when is None
+    searched = intent.due and when is None and intent is not WHAT_COMES  # which names nothing to look for
     return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
 
 

@@ -458,8 +458,8 @@ def of_that_time(
 
 
 def tells_of_then(asking: Asking, note: Note) -> bool:
-    """Whether a note names the time that is asked about, whenever it was told; not where another says when it was."""
-    days = days_asked(of.days, of.words, openly=True) if (of := asking.window) and note.event_time is None else None
+    """Whether a note names the time that is asked about, whenever it was told."""
+    days = days_asked(of.days, of.words, openly=True) if (of := asking.window) else None
     return days is not None and (said := tells_when(note, days)) is not None and said.says == "then"
 
 

@@ -347,9 +347,9 @@ def holidays_in(first: date, last: date) -> list[str]:
     ]
 
 
-LAST = r"last|previous|letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?"
-THIS = r"this|current|diese[nrsm]?|cette|ce|esta|este|questa|questo"
-NEXT = r"next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?|próxim[oa]|prochaine?|prossim[oa]"
+LAST = r"last|previous|letzte[nrsm]?|vergangene[nrsm]?|vorige[nrsm]?|afgelopen|scors[oa]"
+THIS = r"this|current|diese[nrsm]?|cette|ce|esta|este|questa|questo|deze|dit"
+NEXT = r"next|coming|upcoming|nächste[nrsm]?|kommende[nrsm]?|próxim[oa]|prochaine?|prossim[oa]|volgende?|komende?"
 NEXT_BEHIND = r"prochaine?|suivante?|d'après|siguiente|próxim[oa]|que vi?ene|que vem|entrante|prossim[oa]"
 # "morgen" and "mañana" are mornings as well.
 TOMORROW = (
