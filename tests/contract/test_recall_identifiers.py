@@ -14,6 +14,7 @@ from holdfast.encode.builtin import BuiltinEncoder
 from holdfast.engine.runtime import Memory
 from holdfast.model import identifiers
 from holdfast.model.identifiers import Unit, units_of
+from served import Agent
 from worlds import WordBag, ask, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -365,3 +366,20 @@ async def test_what_has_the_name_that_is_asked_for_stands_behind_nothing_that_ha
         await keep(memory, newer, event_time="2026-02-05")
         found = await ask(memory, query)
         assert (found.hits[0].note.id, found.hits[0].ranked.weak) == (old, False)
+
+
+@pytest.mark.parametrize("query", ["🦔", "what about 🦔?", "what is 🦔 for?", "🦔 rest"])
+async def test_a_picture_is_a_word_of_its_own(agent: Agent, query: str) -> None:
+    long = "The rest of the harbour is quiet at night, and nobody works there. " * 20
+    wanted = (await agent.remember(f"{long}What we have to buy is marked with 🦔🦔 in the list. {long}"))["id"]
+    for text in ("🚀 means that it was shipped.", "The rest of the paint is in the shed.", "The oven is marked 🔑."):
+        await agent.remember(text)
+    first, *others = (await agent.recall(query))["results"]
+    assert (first["id"], first["weak"]) == (wanted, False)
+    assert all(hit["weak"] for hit in others if "rest" not in query)
+
+
+async def test_a_picture_that_no_note_has_is_not_found(agent: Agent) -> None:
+    await agent.remember("🚀 means that it was shipped.")
+    answer = await agent.recall("what about 🦊?")
+    assert all(hit["weak"] for hit in answer["results"])

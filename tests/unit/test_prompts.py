@@ -379,7 +379,9 @@ def test_what_points_back_and_asks_for_something_else_may_be_a_question_to_memor
     assert idle(prompt) is None
 
 
-@pytest.mark.parametrize("number", ["030/555 0182", "0561 / 40 27 91", "(030) 555-0182"])
+@pytest.mark.parametrize(
+    "number", ["+49 30 5550182", "+1 (555) 010-2233", "99.95%", "030/555 0182", "0561 / 40 27 91", "(030) 555-0182"]
+)
 def test_a_telephone_number_is_no_sum(number: str) -> None:
     assert idle(number) is None
     assert idle(f"what is {number}") is None
@@ -423,4 +425,14 @@ def test_whom_a_question_addresses_and_its_thanks_are_no_part_of_it(query: str, 
 
 @pytest.mark.parametrize("prompt", ["where is Dan?", "tell me about Dan", "wo ist Ben?", "and what does Mia do?"])
 def test_a_name_that_is_small_talk_in_lower_case_is_a_name(prompt: str) -> None:
+    assert idle(prompt) is None
+
+
+@pytest.mark.parametrize("prompt", ["thanks 👍", "super, danke 🎉", "ok 🙏🏽", "perfect ❤️"])
+def test_a_face_beside_thanks_names_nothing(prompt: str) -> None:
+    assert idle(prompt) == "empty"
+
+
+@pytest.mark.parametrize("prompt", ["🦔", "what does 👍 mean?", "🚀 docs"])
+def test_a_picture_may_be_asked_about(prompt: str) -> None:
     assert idle(prompt) is None

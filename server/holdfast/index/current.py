@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from holdfast.model.note import GLOBAL_SPACE, PREFIX, SELF_ID
 
-SCHEMA: Final = 12  # of the index's tables; whoever changes them counts on
+SCHEMA: Final = 13  # of the index's tables; whoever changes them counts on
 LONG: Final = 600  # characters; a note of so many says itself what it is about
 NOT_RETIRED: Final = "outdated = 0"  # superseded ones count as outdated, see `Note.is_outdated`
 

@@ -34,6 +34,7 @@ from holdfast.model.words import (
     grammar_in,
     languages_of,
     open_in,
+    pictured,
     query_terms,
     regex,
     relatives,
@@ -92,7 +93,7 @@ class Unit:
 def units_of(query: str) -> tuple[Unit, ...]:
     """The identifiers of a question, and its other words but those that name nothing."""
     found: dict[str, Unit] = {}
-    _add_first(found, _spelt_as_identifiers(unicodedata.normalize("NFKC", query)))
+    _add_first(found, _spelt_as_identifiers(pictured(unicodedata.normalize("NFKC", query))))
     taken = frozenset[str]().union(*(unit.terms for unit in found.values()))
     _add_first(found, _other_words(query, taken))
     return tuple(found.values())
@@ -109,8 +110,7 @@ def _spelt_as_identifiers(plain: str) -> Iterator[Unit]:
     apart = _GROUPED.sub(lambda match: " " if _is_grouped(match.group()) else match.group(), plain)
     written = [_OUTSIDE.sub("", word) for word in apart.split()]
     for word, after in itertools.zip_longest(written, written[1:], fillvalue=""):
-        unit = _identifier(word) or _numbered(word, after)
-        if unit is not None:
+        if unit := _identifier(word) or _numbered(word, after):
             yield unit
 
 
@@ -172,7 +172,7 @@ def shows_another_language(text: str) -> bool:
 def unheard_of(terms: Sequence[str], unknown: AbstractSet[str]) -> float:
     """The share of unknown words among those that are no grammar, which names nothing whether a note has it or not."""
     telling = [term for term in terms if term not in FRAME_WORDS] or terms
-    return sum(term in unknown for term in telling) / len(telling) if telling else 0.0
+    return sum(term in unknown for term in telling) / max(1, len(telling))
 
 
 def identifiers_of(text: str) -> frozenset[str]:

@@ -48,9 +48,14 @@ _NUMBER_OF_SOMETHING = regex(
     r"(?=.*(?<![\d.,])0\d|\d+/(?:19|20)\d\d\Z|(?:19|20)\d\d/\d{3,}\Z|.*\d{4}.*[-x×]|.*[-x×].*\d{4}|(?:\d+[-/]){2}|(?:\d+\.){2})"
     r"\d[\d.,]*(?:[-/x×]\d[\d.,]*)+"
 )
-_CALL = regex(r"(?=(?:\D*\d){7})\(?0\d+\)?(?:(?: ?/ ?|[ .-])\d+)+")  # a telephone number: "030/555 0182"
+# A telephone number, as "030/555 0182", "+1 (555) 010-2233", or a share.
+_CALL = regex(r"(?=(?:\D*\d){7})(?:\(?0\d+\)?|\+\d{1,3})(?:(?: ?/ ?|[ .-])\(?\d+\)?)+|[\d.,]+ ?%")
 _COMPOUND = regex(r"\b[a-z]{3,}-(?:up|in|out|off|down|over|back)s?\b")  # of small words made a noun: "stand-up"
 _OF_THE_CALENDAR = regex(r"\b(?:date|day|weekday|time|week|month|year|datum|tag|uhrzeit|jour|heure|dia|hora|fecha)\b")
+# Faces, thumbs, hands, hearts and sparkles as words (see `folded`): they answer, and ask for nothing.
+_REACTION = regex(
+    r"u(?:1f6[0-4].|1f9[1-2].|1f97[0-9a]|1f44.|1f49.|1f3c6|1f38[9a]|1f4(?:aa|af)|1f525|1f5a4|27(?:05|14|28|64))"
+)
 _GOES_ON = regex(r"[a-z_+]")
 _KEYWORDS = 2  # words that are no sentence: "error log"
 _ASKING = regex("[?？؟]")
@@ -470,6 +475,8 @@ def _names_nothing(prompt: str) -> Idle | None:
         text, orders = _ORDER_PIECES.subn(" ", text)
         text = _SMALL_PIECES.sub(" ", text)
     words = folded_words(text)
+    if not _is_question(prompt, words):
+        words = [word for word in words if not _REACTION.fullmatch(word)]
     is_named = not names_like_grammar(prompt).isdisjoint(_OF_WHOM.findall(text))
     if is_named or not re.search(r"\w", prompt) or not _ASKS.isdisjoint(words):
         return None

@@ -84,6 +84,7 @@ _OPTIONAL = regex(
     "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]"
     "|[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
 )
+_PICTURE = regex("[\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001faff]")  # a word of its own
 _BARRED = str.maketrans("\u0131\u0142\u00f8\u0111", "ilod")  # letters with a stroke or without a dot
 
 ABBREVIATIONS = "Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Nr|ca"  # whose point ends no sentence, as that of "8. Dezember"
@@ -318,12 +319,21 @@ def asks_openly(text: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """The one spelling under which words are compared: without case, compatibility forms and optional signs."""
+    """The one spelling under which words are compared: without case, compatibility forms and optional signs.
+
+    A picture stands in it as a word, that of its number: "u1f994".
+    """
     if text.isascii():
         return text.lower()
     compatible = unicodedata.normalize("NFKC", text)[: _LONGEST_EXPANSION * len(text)]
     plain = unicodedata.normalize("NFD", compatible.casefold())
-    return unicodedata.normalize("NFC", _OPTIONAL.sub("", plain).translate(_BARRED))
+    letters = unicodedata.normalize("NFC", _OPTIONAL.sub("", plain).translate(_BARRED))
+    return pictured(letters)
+
+
+def pictured(text: str) -> str:
+    """A text with words in the place of pictures."""
+    return _PICTURE.sub(lambda found: f" u{ord(found.group()):x} ", text)
 
 
 def typewritten(text: str) -> str:
