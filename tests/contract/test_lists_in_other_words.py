@@ -211,3 +211,9 @@ async def test_a_number_behind_what_it_is_one_of_asks_for_that_one(agent: Agent,
 async def test_what_is_coming_up_is_not_what_comes_from_somewhere(agent: Agent) -> None:
     await agent.remember("The linen comes from Belgium.")
     assert {SHOOT, DOMAIN} <= (await listed(agent, "what is coming up?"))[0]
+
+
+@pytest.mark.parametrize("query", ["what's new?", "catch me up", "was gibt es Neues?", "quoi de neuf ?"])
+async def test_what_is_new_is_what_was_noted_last(agent: Agent, query: str) -> None:
+    answer = await agent.call("recall", query=query, limit=2)
+    assert [hit["content"] for hit in answer["results"]] == [text for _, text in TOLD[:-3:-1]]

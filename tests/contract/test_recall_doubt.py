@@ -575,6 +575,7 @@ def test_what_does_answer_is_not_doubted(query: str, text: str) -> None:
     ("asked", "without", "holding"),
     [
         ("when is the summer market?", "The summer market is behind the mill.", "The summer market is on 4 July."),
+        ("when does the weaving course begin?", "I am Ute and run weaving courses.", "Weaving begins at 8 am."),
         ("when does the dye house close?", "The dye house takes 39 euros a month.", "The dye house closes at six."),
         ("how many weavers has the guild?", "Weavers pay the guild 80 euros.", "The guild has 31 weavers."),
         ("how many fleeces does the vat hold?", "The vat is heated for 30 minutes.", "The vat holds 9 fleeces."),

@@ -212,3 +212,8 @@ async def test_letters_that_differ_by_more_than_an_accent_stay_apart(words: Memo
 @pytest.mark.parametrize("query", ["???", "🚢", "🏗️ 🚢", "…", "--", "'", "「」", "\u0301", "་", "\u200d", "١", "½"])
 async def test_a_question_without_a_word_is_answered_without_an_error(words: Memory, query: str) -> None:
     assert found(await ask(words, query)) == []
+
+
+async def test_what_is_asked_between_the_signs_of_spanish_is_not_found_for_its_language_alone(harbour: Memory) -> None:
+    """Also where the words of time leave only two: the one Spanish note is no answer to whatever is asked in Spanish."""
+    assert all(hit.ranked.weak for hit in (await ask(harbour, "¿Puedo desplegar el viernes?")).hits)

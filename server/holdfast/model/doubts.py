@@ -534,7 +534,7 @@ def _has(asked: Sought, sort: Sort, plain: str, *, is_dated: bool) -> bool:
             )
             return so_far or is_length or not _LASTING.isdisjoint(_WORD.findall(plain)) or _finds(_LASTS, undated)
         case "time":
-            plain, own = _without(_RATE, plain), frozenset(asked.words)  # the summer concert may be in May
+            plain, own = _without(_RATE, plain.replace("i am ", "i ")), frozenset(asked.words)  # a concert in May
             moments = _compiled(_filled(r"\b{moment}\b|{oclock}")).finditer(plain)
             said = not TIMES.isdisjoint(set(_WORD.findall(plain)) - own) or _CLOCK.search(plain) is not None
             return is_dated or said or _finds(_NTH, plain) or any(moment.group() not in own for moment in moments)

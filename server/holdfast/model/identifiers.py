@@ -160,12 +160,12 @@ def content_of(text: str) -> frozenset[str]:
 def shows_another_language(text: str) -> bool:
     """Whether a question has words of another grammar than the English one, or letters that English has not.
 
-    Not so where English grammar is there as well, nor for one or two words. Keywords have no grammar: English ones,
-    technical ones above all, cannot be told from others, and are taken for what the encoder reads.
+    Not so where English grammar is there as well, nor for one or two words but behind "¿". Keywords have no grammar:
+    English ones, technical ones above all, cannot be told from others, and are taken for what the encoder reads.
     """
     words = folded_words(text)
     if len(words) <= _PLAIN_WORDS or sum(word in _SURELY_ENGLISH for word in words) >= _GRAMMAR_SHARE * len(words):
-        return False
+        return "¿" in text
     return any(sign.isalpha() and not sign.isascii() for sign in text) or any(word in NOT_ENGLISH for word in words)
 
 

@@ -70,8 +70,7 @@ DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _wo
 LATEST = _words("latest")
 LISTING = _by_language("listing")
 LIST_VERBS = _words("list_verbs")
-ASKING = _words("asking")
-ASKING_ONE = _words("asking_one")
+ASKING, ASKING_ONE = _words("asking"), _words("asking_one")
 HAPPENED = _words("happened")
 NUMERALS = {folded(word): number for word, number in spans.NUMBERS.items() if number > 1}  # "a" is no count
 DID, OF_TASKS = _words("did"), _words("of_tasks")
@@ -80,6 +79,7 @@ HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "pr
 COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
+_NEWS = _pattern(rf"\A(?:{_any('news')})\W*\Z")
 _TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
 DECIDE, KEEPING = _words("decide"), _words("keeping")
 ABOUT = _words("about")
@@ -146,8 +146,8 @@ _BY_THE_WAY = _pattern(
 )
 _SENTENCE = regex(r"[.;!?]\s+|\n")
 _IS_NAMED = regex(
-    r"\b(?:[Uu]ser(?:'s name)? is|[Mm]y name is|I am|I'm|Ich (?:bin|heiße)|Je (?:suis|m'appelle)|Soy|Me llamo) "
-    r"([A-Z][\w'-]+)(?P<family> [A-Z][\w'-]+)?"
+    r"\b(?:[Uu]ser(?:'s name)? is|[Mm]y name is|I am|I'm|Ich (?:bin|heiße)|Je (?:suis|m'appelle)|Soy|Me llamo|"
+    r"Sono|Mi chiamo|Ik (?:ben|heet)) ([A-Z][\w'-]+)(?P<family> [A-Z][\w'-]+)?"
 )
 _OF_A_RELATIVE = _pattern(r"\W*(?:my|the user's|user's|our|mein\w*|unser\w*|mon|ma|mes|notre|mi|mis|nuestr\w+) \w+")
 
@@ -362,7 +362,7 @@ def _list_of_one(line: str) -> Intent | None:
         return WHAT_COMES
     if is_about_a_thing(line):
         return None
-    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", _HOW_MANY_NOTES.sub("which", line)))
+    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", _HOW_MANY_NOTES.sub("which", _NEWS.sub("latest notes", line))))
     plain = _TO_DO_THERE.sub(r"\1\3\2", " ".join(re.sub(r"[^\w'-]", " ", rest).split()))
     there = None if _form_asked_for(plain) else _IN_A_SPACE.search(plain)
     form = _form_asked_for(plain[: there.start()] if there else plain)
