@@ -1059,3 +1059,34 @@ async def test_what_is_of_something_else_goes_ahead_of_no_note_that_answers(read
     reader.clock.forward(days=60)
     await reader.remember("Fermentation fridge: keep it at 18 \u00b0C for ales, the probe goes into the thermowell.")
     assert (await reader.recall("At what temperature is the fridge with the kegs?")).found[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "query"),
+    [
+        (
+            "Owner of the sales dashboard: Selma.",
+            "Churn dashboard is owned by Odile.",
+            "who owns the sales dashboard?",
+        ),
+        (
+            "SMS reminders leave 24 hours before the tasting.",
+            "E-mail reminders go out five days ahead of the tasting.",
+            "how long before the tasting do the SMS reminders go out?",
+        ),
+        (
+            "Nele, cardiologist: Dr Abara, 14 January 09:15",
+            "Nele, eye doctor: Dr Mertens, 3 March 10:20",
+            "when does Nele see the cardiologist?",
+        ),
+    ],
+)
+async def test_what_is_told_of_its_like_goes_ahead_of_no_note_that_names_what_is_asked_about(
+    reader: Agent, text: str, other: str, query: str
+) -> None:
+    for each in BREWERY:
+        await reader.remember(each)
+    first = (await reader.remember(text))["id"]
+    reader.clock.forward(days=60)
+    await reader.remember(other)
+    assert (await reader.recall(query)).found[0] == first

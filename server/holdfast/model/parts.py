@@ -7,10 +7,11 @@ A note is seen in its sentences, and in parts of them where a newer one tells an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
+from holdfast.model.claims import claim
 from holdfast.model.doubts import Sought, against
 from holdfast.model.identifiers import GERMAN, has_ended
 from holdfast.model.note import Note
@@ -29,7 +30,7 @@ from holdfast.model.opposition import (
     words_asked,
 )
 from holdfast.model.ranking import Ranked
-from holdfast.model.statement import TOKEN, UNSPACED, end_of_subject, unpointed, without_reasons
+from holdfast.model.statement import TOKEN, UNSPACED, end_of_subject, stem, unpointed, without_reasons
 from holdfast.model.words import FRAME_WORDS, folded, regex
 
 Lack = Literal["", "name", "value", "thing"]
@@ -73,6 +74,15 @@ def asks_for_the_rest(asked: str, note: Note, newer: Note) -> bool | None:
     if lost and said.isdisjoint(its.telling):
         return None
     return any(part.numbers.keys() & lost if part.is_replaced else part.said.telling & lost for part in parts)
+
+
+def tells_of_another(older: str, newer: str, lost: Collection[str]) -> bool:
+    """Whether a newer text that lacks these words names another thing with them, and says of no change.
+
+    As of "tyre pressure, minibuses" beside "tyre pressure, vans" the vans are lost.
+    """
+    named = {term.stem for term in claim(older).head if term.subject}
+    return not (claim(newer).changed or named.isdisjoint(map(stem, lost)))
 
 
 def says_it_alone(

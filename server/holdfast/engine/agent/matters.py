@@ -19,7 +19,7 @@ from holdfast.model.claims import claim, said_besides
 from holdfast.model.note import SELF_ID, Note, are_near, in_time, may_be_versions, moment, said_at
 from holdfast.model.opposition import compared as differing
 from holdfast.model.opposition import differ_in_one_place, of_one_frame, one_each, told_anew_in_part
-from holdfast.model.parts import Lack
+from holdfast.model.parts import Lack, tells_of_another
 from holdfast.model.ranking import Ranked
 from holdfast.model.statement import statement, stem
 from holdfast.model.versions import (
@@ -65,6 +65,7 @@ _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolida
 # question that the older has; lacks fewer, and is strong all the same, or is not.
 _NEEDED_IN_SPITE: Mapping[Lack, float] = {"": 0.0, "name": FOLDED, "value": UNASKED, "thing": math.inf}
 _LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
+_ITS_LIKE = 4.4  # deviations, as near as another of its like is to a question; the same in other words is less near
 _NEARLY_STRONG = 0.5  # the relevance of what has all the words asked for but those of the change
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
 _IN_TIME = frozenset({"preceded_by", "evolved_from", "contradicts"})  # edges between versions of one fact
@@ -276,8 +277,7 @@ def current_first(
         if end in placed or end in under_way:
             return
         under_way.add(end)
-        ahead = heads.get(end) or leads.get(end)
-        if ahead is not None:
+        if ahead := heads.get(end) or leads.get(end):
             tell(_lifted(looked[ahead], item))
         if folding and end in heads and len(behind.get(heads[end], ())) < MOST_EARLIER:
             behind.setdefault(heads[end], []).append(end)
@@ -494,7 +494,9 @@ def _heads(
         if {old, new} <= matters.vectors.keys():
             alone = 0.0 if answers_as_well else _z(found[new])  # what lacks words is not clear where nothing else is
             rest = next((z for z, end in best if end not in (old, new)), alone)
-            may_lead = may_lead and places.get(old, _NOWHERE) < _FIRST
+            is_like = _z(found[new]) >= _ITS_LIKE and not answers_as_well
+            is_another = is_like and tells_of_another(matters.texts[old], matters.texts[new], lost)
+            may_lead = may_lead and places.get(old, _NOWHERE) < _FIRST and not is_another
             needed = _needed(_z(found[new]) - rest, place)
         else:
             needed = _needed_by_words(found[new], found[old], place)
