@@ -538,6 +538,24 @@ async def test_a_merge_without_text_names_what_only_the_other_note_said(agent: A
     assert "Only the other" not in again["reason"]
 
 
+async def test_a_merge_names_a_word_that_turns_the_sense_and_plain_words_without_advice(agent: Agent) -> None:
+    pairs = (
+        ("The gate is not locked at night.", "The gate is locked at night."),
+        ("The lift takes at least 6 people.", "The lift takes at most 6 people."),
+        ("Tea is in the red tin.", "Tea is kept in the blue tin."),
+        ("At midday the room is shut.", "The room is shut at midday."),
+    )
+    notes = [await keep(agent, *pair) for pair in pairs]
+    done = await judge(agent, merges=[{"keep_id": kept, "discard_id": other} for kept, other in notes])
+    told = [item["reason"].partition("means that now.")[2].strip() for item in done]
+    assert told == [
+        'The other said it without "not": if that matters, undo this and merge with merged_content.',
+        'Only the other said "at most": if that matters, undo this and merge with merged_content.',
+        'Only the other had: "blue".',
+        "",
+    ]
+
+
 async def test_when_something_happened_is_not_made_up_by_a_merge(agent: Agent) -> None:
     [swept] = await keep(agent, "The chimney sweep was here and cleaned both flues.")
     day = (await agent.node(swept))["created"]

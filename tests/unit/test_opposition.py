@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.model.note import Note
 from holdfast.model.opposition import LONG, compared, opposition, read_note, restated, to_read, told_anew_in_part
-from holdfast.model.parts import asks_for_the_rest, lost_with, only_said_by
+from holdfast.model.parts import asks_for_the_rest, lost_in_merge, lost_with, only_said_by
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -224,6 +224,77 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
     told = only_said_by(noted(other), noted(kept))
     assert told.startswith(alone) if alone else not told
     assert len(told) <= 120
+
+
+@pytest.mark.parametrize(
+    ("discarded", "kept", "said", "without"),
+    [
+        ("Tea is kept in the blue tin.", "Tea is in the red tin.", "blue", ""),
+        ("The gate is locked at night.", "The gate is not locked at night.", "", "not"),
+        ("Kids may never use the kiln alone.", "Kids may use the kiln alone.", "never", ""),
+        ("The heater is switched on in winter.", "The heater is switched off in winter.", "on", ""),
+        ("The lift takes at most 6 people.", "The lift takes at least 6 people.", "at most", ""),
+        ("All tests must pass before a release.", "All tests should pass before a release.", "must", ""),
+        ("All tests must pass before a release.", "All tests pass before a release.", "must", ""),
+        ("Mia is probably allergic to penicillin.", "Mia is allergic to penicillin.", "probably", ""),
+        ("The meeting takes 30 minutes.", "The meeting takes about 30 minutes.", "", "about"),
+        ("Tickets are sold on Mondays only.", "Tickets are sold on Mondays.", "only", ""),
+        ("The pool is heated with gas.", "The pool is heated by a heat pump, not with gas.", "", "not"),
+        ("Parcels are left at the back door.", "Parcels are left at the front door.", "back", ""),
+        ("Reviews are required.", "Reviews are optional.", "required", ""),
+        ("The API accepts JSON.", "The API accepts XML.", "JSON", ""),
+        ("The pump is serviced every year in May.", "The pump is serviced every year.", "May", ""),
+        ("The oven is heated for 20 minutes.", "The oven is heated.", "20 minutes", ""),
+        ("Grandpa takes 5 mg, never with juice.", "Grandpa takes 10 mg.", "5 mg … never with juice", ""),
+        ("Practice is on Mondays; bring a stand.", "Practice is on Mondays.", "bring a stand.", ""),
+        ("Die Katze darf nicht nach draußen.", "Die Katze darf nach draußen.", "nicht", ""),
+        ("Le portail est fermé la nuit.", "Le portail est ouvert la nuit.", "fermé", ""),
+    ],
+)
+def test_what_is_lost_in_a_merge_is_told_down_to_a_word(discarded: str, kept: str, said: str, without: str) -> None:
+    lost = lost_in_merge(noted(discarded), noted(kept))
+    assert (lost.said, lost.without) == (said, without)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "first", "second"),
+    [
+        ("Pull requests need two approvals before merging.", "Before merging, a PR has to be approved by two people.",
+         "Pull requests", None),
+        ("Never store owners' bank details in log files.", "Bank details of pet owners must not appear in the logs.",
+         "store … files", "pet … appear"),
+        ("Mushrooms are something that Emil hates to eat.", "Emil can't stand mushrooms.", "eat", "stand"),
+        ("Only admins may delete users.", "Deleting users is allowed for admins only.", "", ""),
+        ("The consent form must be signed before any anaesthesia.", "No anaesthesia without a signed consent form.",
+         "", ""),
+        ("Grandma Ingeborg's birthday is on 9 April.", "Ingeborg, our grandmother, was born on the ninth of April.",
+         "", ""),
+        ("The meeting starts at 8:30.", "The meeting begins at half past eight.", "", ""),
+        ("Passwords must be at least 14 characters long.", "The minimum length of a password is fourteen characters.",
+         "", "length"),
+        ("Doses are rounded down.", "The dosage calculator rounds down.", "", "calculator"),
+        ("Entering the lab alone is not allowed.", "Nobody may enter the lab alone.", "", ""),
+    ],
+)  # fmt: skip
+def test_of_what_is_told_in_other_words_none_but_words_without_a_counterpart_are_lost(
+    one: str, other: str, first: str, second: str | None
+) -> None:
+    for discarded, kept, said in ((one, other, first), (other, one, second)):
+        lost = lost_in_merge(noted(discarded), noted(kept))
+        if said is not None:
+            assert (lost.said, lost.without, lost.weighs) == (said, "", False)
+
+
+@pytest.mark.parametrize(
+    ("discarded", "kept"),
+    [
+        ("The compost goes behind the shed.", "Compost goes behind the shed, but no meat in it because of the rats."),
+        ("The boiler is serviced by Kruse.", "The boiler is serviced by Kruse each May for about 140 euros."),
+        ("Max may borrow the car.", "Max may borrow the car only if he refuels it."),
+    ],
+)
+def test_nothing_is_lost_of_a_note_that_the_kept_one_says_and_more(discarded: str, kept: str) -> None:
+    assert lost_in_merge(noted(discarded), noted(kept)) == ("", "", False)
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,10 @@ uses used using utilise nutzt nutzen verwendet usa usan usamos utiliza | limit l
 threshold grenze plafond
 """.split("|")  # noqa: SIM905 - a list of words reads better as one text
 _VAGUE = frozenset({"work", "take", "start", "end", "keep", "host", "use", "limit"})  # said of many things
-_ABOUT_OF: dict[str, frozenset[int]] = {}
+ABOUT_OF: dict[str, frozenset[int]] = {}
 for _place, _line in enumerate(_ABOUT):
     for _word in _line.split():
-        _ABOUT_OF[_word] = _ABOUT_OF.get(_word, frozenset()) | {_place}
+        ABOUT_OF[_word] = ABOUT_OF.get(_word, frozenset()) | {_place}
 VAGUE = frozenset(place for place, line in enumerate(_ABOUT) if line.split()[0] in _VAGUE)
 
 # Of each line one word names another thing than the next does, beside `holdfast.model.statement.AXES`.
@@ -192,7 +192,7 @@ _SAID = regex(rf"[\w{SIGNS}]+")
 _AMOUNT = regex(r"[\d.,]+|\d+(?:%|k|m|gb|mb|kg|mg|ml|l|h|pm|am)")
 _CLOCK, _YEAR = regex(r"\d{1,2}[:.]\d\d"), regex(r"(?:19|20)\d\d")
 _INNER = regex(r"\w[/.:@_]\w")
-ATTRIBUTES = frozenset(stem(word) for word in (*_ABOUT_OF, *ROLES, *_OF_ANY.split()))
+ATTRIBUTES = frozenset(stem(word) for word in (*ABOUT_OF, *ROLES, *_OF_ANY.split()))
 _LATEST_OF = 6  # words, among which "of" stands
 _PREFIX = 4  # letters that two words share which may be forms of one
 
@@ -206,7 +206,7 @@ _MARKS = ".,:;!?()[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00bf\u00a1\u2019"
 _VERBS = frozenset(map(stem, VERBS | GENERIC))
 _VERB_ENDINGS = ("s", "t", "en", "ed")
 _NO_NAMES = STOP_WORDS.union(
-    FRAME_WORDS, VERBS, _SILENT, WEEKDAYS, MONTHS, _ABOUT_OF, _OF_ANY.split(), ARTICLES, {"user"}
+    FRAME_WORDS, VERBS, _SILENT, WEEKDAYS, MONTHS, ABOUT_OF, _OF_ANY.split(), ARTICLES, {"user"}
 )
 
 
@@ -269,7 +269,7 @@ class Claim:
         if term.kind != "word":
             return False
         return not term.about.isdisjoint(self.about) or any(
-            _are_forms(term.text, each) for each in self.prefixes.get(term.text[:_PREFIX], ())
+            are_forms(term.text, each) for each in self.prefixes.get(term.text[:_PREFIX], ())
         )
 
     def ended_by(self, newer: Claim) -> bool | None:
@@ -389,14 +389,14 @@ def _terms(tokens: list[str], end: int, first: int, names: frozenset[str], *, ge
                     aside=is_aside,
                     owner=is_owner(token),
                     generic=stem(text) in GENERIC_STEMS and text not in KINDS,
-                    about=_ABOUT_OF.get(text, frozenset()) if kind == "word" else frozenset(),
+                    about=ABOUT_OF.get(text, frozenset()) if kind == "word" else frozenset(),
                 )
             )
     return terms
 
 
 def _says_nothing(token: str, text: str, place: int) -> bool:
-    if text in _UNIT_OF or text in _SILENT or (text in VERBS and text not in _ABOUT_OF):
+    if text in _UNIT_OF or text in _SILENT or (text in VERBS and text not in ABOUT_OF):
         return True
     is_label = token.isupper() and (len(token) > 1 or (text not in {"i", "a"} and place > 0))
     tells = is_label or (text in AXIS_OF and text != "us")
@@ -464,10 +464,10 @@ def _is_labelled(text: str, before: str) -> bool:
     if not before.isalpha() or text in NUMERALS or before.endswith("ed") or before in _UNIT_OF or "." in text:
         return False  # "Airflow 2.7.3" is no other than 2.10.4
     joins = before in _JOINING or before in STOP_WORDS or before in VERBS or before in FRAME_WORDS
-    return not joins and stem(before) not in GENERIC_STEMS and before not in _ABOUT_OF
+    return not joins and stem(before) not in GENERIC_STEMS and before not in ABOUT_OF
 
 
-def _are_forms(one: str, other: str) -> bool:
+def are_forms(one: str, other: str) -> bool:
     """Whether two words that begin alike may be forms of one, or one a compound with the other."""
     shorter, longer = sorted((one, other), key=len)
     same = next((place for place, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))

@@ -219,7 +219,7 @@ _TIMES = frozenset(
     """spring summer autumn winter hourly daily nightly weekly monthly quarterly yearly annually second seconds minute
     minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905
 )
-_DENIALS = DENIALS | {"nobody", "nothing", "neither", "nor", "gone", "nichts", "jamas"}
+DENYING = DENIALS | {"nobody", "nothing", "neither", "nor", "gone", "nichts", "jamas"}
 _CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
@@ -246,7 +246,7 @@ class Sentence:
 
     @property
     def denies(self) -> bool:
-        return not _DENIALS.isdisjoint(self.words)
+        return not DENYING.isdisjoint(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,7 +540,7 @@ def sentence_of(text: str) -> Sentence:
             values.add(_NUMBERS[token])
         elif token in _TIMES or token in DAYS or token.removesuffix("s") in DAYS:
             values.add(VALUE_ENDINGS.sub("", token))
-        elif token not in STOP_WORDS and token not in _DENIALS:
+        elif token not in STOP_WORDS and token not in DENYING:
             stems = {VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
             telling |= stems
             if _is_name(written, place):
@@ -567,7 +567,7 @@ def _difference(a: Sentence, b: Sentence, mine: ReadNote, its: ReadNote) -> Diff
         return "value"
     if a.denies != b.denies and mine.denies != its.denies:
         return "denial"
-    if _are_opposite(a, b) or opposition(a.text, b.text, close=True):
+    if opposite_words(a, b) or opposition(a.text, b.text, close=True):
         return "opposites"
     if (a.names - its.telling and b.names - mine.telling) or _name_two(a, b):
         return "name"
@@ -588,7 +588,7 @@ def _beginning(text: str) -> str:
     return VALUE_ENDINGS.sub("", folded(word)) if word[:1].isupper() else ""
 
 
-def _are_opposite(a: Sentence, b: Sentence) -> bool:
-    return any(
-        word not in b.words and not _OPPOSITE[word].isdisjoint(b.words - a.words) for word in a.words & _OPPOSITE.keys()
-    )
+def opposite_words(a: Sentence, b: Sentence) -> frozenset[str]:
+    """The words of the first sentence that the second has the opposite of instead."""
+    own = a.words & _OPPOSITE.keys() - b.words
+    return frozenset(word for word in own if not _OPPOSITE[word].isdisjoint(b.words - a.words))

@@ -7,16 +7,18 @@ A note is seen in its sentences, and in parts of them where a newer one tells an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from holdfast.model.claims import claim
+from holdfast.model.claims import ABOUT_OF, SAME_KIN, are_forms, claim
 from holdfast.model.doubts import Sought, against
 from holdfast.model.identifiers import GERMAN, has_ended
 from holdfast.model.note import Note
+from holdfast.model.numbers import DAYS, NUMBER_WORDS
 from holdfast.model.opposition import (
     ALIGNED,
+    DENYING,
     LONGEST_NOTE,
     MOST_SENTENCES,
     VALUE_ENDINGS,
@@ -24,14 +26,15 @@ from holdfast.model.opposition import (
     Sentence,
     in_order,
     matched,
+    opposite_words,
     read_as,
     read_note,
     sentence_of,
     words_asked,
 )
 from holdfast.model.ranking import Ranked
-from holdfast.model.statement import TOKEN, UNSPACED, end_of_subject, stem, unpointed, without_reasons
-from holdfast.model.words import FRAME_WORDS, folded, regex
+from holdfast.model.statement import COPULAS, GENERIC, TOKEN, UNSPACED, end_of_subject, stem, unpointed, without_reasons
+from holdfast.model.words import FRAME_WORDS, any_of, folded, grammar_in, languages_of, regex, relatives
 
 Lack = Literal["", "name", "value", "thing"]
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
@@ -236,6 +239,250 @@ def _cut(texts: Sequence[str]) -> str:
 
 
 def _tells_more(said: Sentence, known: ReadNote) -> bool:
+    return _is_other(said, known) or bool(said.values - known.values or said.names - known.telling)
+
+
+def _is_other(said: Sentence, known: ReadNote) -> bool:
+    """Whether a sentence is of mostly other words."""
     fresh = len(said.telling - known.telling)
-    is_other = fresh >= FEW_TELLING and 2 * fresh > len(said.telling)
-    return is_other or bool(said.values - known.values or said.names - known.telling)
+    return fresh >= FEW_TELLING and 2 * fresh > len(said.telling)
+
+
+# --- what is lost with a note that another one stands for -----------------------------------------
+
+
+class Lost(NamedTuple):
+    """What a merged note says and the kept one does not, cut short: `said`; `without`, a word that the kept one adds.
+
+    `weighs`: it is a sentence, a clause, a value, a name or what turns the sense, and not plain words alone.
+    """
+
+    said: str
+    without: str
+    weighs: bool
+
+
+class _Span(NamedTuple):
+    """A place in a sentence, from its start to its end, and what it is worth to name it: 0 nothing."""
+
+    start: int
+    end: int
+    worth: int
+
+
+_KNOWN, _SILENT, _PLAIN, _WEIGHS = -1, 0, 1, 2  # what a word of a sentence is beside another note
+_MODALS = ("must", "should", "may")
+_LIMITING = ("perhaps", "only", "most", "least", "about", "exactly")
+_TURNED = [("before", "after"), ("front", "back"), ("above", "below"), ("inside", "outside"), ("more", "less")]
+_TURNS = {one: other for pair in _TURNED for one, other in (pair, pair[::-1])}
+_NUMBER_BEHIND = r"(?=\s(?:\d|an?\s|one|two|three|four|five|six|seven|eight|nine|ten|half))"
+_SENSES = regex(
+    r"(?P<most>\b(?:at most|(?:no|not) more than|up to|max(?:imum)?|h\u00f6chstens|maximal)\b)"
+    r"|(?P<least>\b(?:at least|(?:no|not) (?:less|fewer) than|min(?:imum)?|mindestens)\b)"
+    rf"|(?P<not>\bno longer\b|\b(?:{any_of(DENYING - {'no'})}|no(?!\.)|dislikes?|hates?|refuses?|forbidden|prohibited"
+    r"|banned|lacks?)\b|\w+n['\u2019]t\b)"
+    r"|(?P<perhaps>\b(?:probably|perhaps|maybe|possibly|likely|apparently|presumably|might|vielleicht|vermutlich)\b)"
+    r"|(?P<only>\b(?:only|just|solely|exclusively|nur|nothing but)\b)"
+    rf"|(?P<about>\b(?:about|around|roughly|approximately|circa|etwa|ungef\u00e4hr){_NUMBER_BEHIND})"
+    r"|(?P<exactly>\b(?:exactly|precisely|genau)\b)"
+    r"|(?P<must>\b(?:must|(?:has|have) to|shall|need(?:s|ed)?|required|mandatory|muss|m\u00fcssen)\b)"
+    r"|(?P<should>\b(?:should|ought to|recommended|sollten?)\b)"
+    r"|(?P<may>\b(?:(?-i:may)|can|could|allowed|permitted|darf|d\u00fcrfen|kann)\b)",
+    re.IGNORECASE,
+)
+_SCOPES = regex(
+    r"[.,;:!?]\s+|\s[\u2013\u2014(]\s*|\)\s*|\s(?:and|but|because|so that|while|und|aber|weil|y|pero|et|mais)\s+",
+    re.IGNORECASE,
+)
+_BREAKS = regex(r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b", re.IGNORECASE)
+_COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
+_MOST_SILENT = 3  # words between two that are named in one go
+
+
+class _Scope(NamedTuple):
+    """A clause: the words of its matter but for names, its values, and the senses that it is told in."""
+
+    words: frozenset[str]
+    values: frozenset[str]
+    senses: frozenset[str]
+
+
+class _Known:
+    """What a note tells, as words are looked for in it: by stem, family, beginning, and by what they ask for."""
+
+    def __init__(self, note: Note, read: ReadNote) -> None:
+        text = f"{note.title}\n{note.content[:LONGEST_NOTE]}"
+        tokens = TOKEN.findall(text)
+        words = {folded(each).removesuffix("'s") for token in tokens for each in (token, *token.split("-"))}
+        self.read = read
+        self.text = note.content[:LONGEST_NOTE]
+        self._stems = {VALUE_ENDINGS.sub("", each) for word in words for each in (word, *relatives(word))}
+        self._stems |= read.telling | {SAME_KIN[word] for word in words & SAME_KIN.keys()}
+        self._about = frozenset[int]().union(*map(_asks_for, words))
+        self._words = [word for word in words if len(word) > _LONG_ENOUGH]
+
+    def tells(self, word: str) -> bool:
+        """Whether it has a folded word, a form or a relative of it, or one that asks for the same."""
+        own = {VALUE_ENDINGS.sub("", each) for each in (word, *relatives(word), SAME_KIN.get(word, word))}
+        if not own.isdisjoint(self._stems) or not self._about.isdisjoint(_asks_for(word)):
+            return True
+        beginning = word[:_LONG_ENOUGH]
+        return len(word) > _LONG_ENOUGH and any(
+            each[:_LONG_ENOUGH] == beginning and are_forms(word, each) for each in self._words
+        )
+
+
+_LONG_ENOUGH = 4  # letters that two forms of a word begin with
+
+
+def _asks_for(word: str) -> frozenset[int]:
+    return ABOUT_OF.get(word) or ABOUT_OF.get(word.removesuffix("s"), frozenset())
+
+
+def lost_in_merge(note: Note, kept: Note) -> Lost:
+    """What is lost where a note is merged into one that keeps its text: sentences, clauses, or words of them.
+
+    Of a sentence that the kept one tells in other words only what has no counterpart there is named.
+    """
+    mine, its = _beside(note, kept)
+    if UNSPACED.search(note.content):
+        return Lost(only_said_by(note, kept), "", weighs=True)
+    known, replaced = _Known(kept, its), _replaced(mine, its)
+    own, added = _turned(note.content[:LONGEST_NOTE], known.text)
+    pairs = {-i: its.sentences[-j] for _, i, j in matched(in_order(mine, its))}
+    said, worth = list[str](), 0
+    for place, item in enumerate(mine.sentences):
+        spans = _spans(item, known, own, pairs.get(place), is_retold=place in replaced)
+        said += [item.text[span.start : span.end] for span in spans]
+        worth = max([worth, *(span.worth for span in spans)])
+    return Lost(_cut(said), added, weighs=worth == _WEIGHS or bool(added))
+
+
+def _spans(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None, *, is_retold: bool) -> list[_Span]:
+    """The places of a sentence that are named: all of it, its clauses that say something else, or words."""
+    words = _weighed(item, known, own, its)
+    telling = [span for span in words if span.worth != _SILENT]
+    fresh = [span for span in telling if span.worth > _SILENT]
+    is_new = 3 * len(fresh) > 2 * len(telling) and any(span.worth == _WEIGHS for span in fresh)
+    is_other = fresh == telling or _is_other(item, known.read)
+    if (fresh and is_other and not is_retold) or (is_new and len(fresh) >= FEW_TELLING):
+        return [_Span(0, len(item.text), _WEIGHS)]
+    whole = _other_clauses(item.text, words)
+    left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
+    rest = _joined(item.text, left)
+    if not rest:  # one more thing is said, and nothing of it in other words
+        whole = [span._replace(worth=_WEIGHS) for span in whole]
+    return sorted([*whole, *rest])
+
+
+def _weighed(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None) -> list[_Span]:
+    """The words of a sentence in order, and what each is beside the kept note."""
+    senses = [(found.lastgroup, *found.span()) for found in _SENSES.finditer(item.text)]
+    against_it = opposite_words(item, its) | _turning(item, its) if its else frozenset[str]()
+    silent = grammar_in(languages_of(item.text)) | GENERIC | COPULAS
+    senses = [each for each in senses if folded(item.text[each[1] : each[2]]) not in against_it]
+    spans = [_Span(start, end, _WEIGHS if sense in own else _SILENT) for sense, start, end in senses]
+    for found in TOKEN.finditer(item.text):
+        if not any(start <= found.start() < end for _, start, end in senses):
+            word = folded(found[0]).removesuffix("'s")
+            worth = _WEIGHS if word in against_it else _worth(found[0], word, item, known, silent)
+            spans.append(_Span(found.start(), found.end(), worth))
+    return sorted(spans)
+
+
+def _turning(item: Sentence, its: Sentence) -> frozenset[str]:
+    """The words of grammar that the other sentence has the opposite of instead."""
+    own, other = (each.words & _TURNS.keys() for each in (item, its))
+    return frozenset(word for word in own - other if _TURNS[word] in other - own)
+
+
+def _worth(written: str, word: str, item: Sentence, known: _Known, silent: frozenset[str]) -> int:
+    said = sentence_of(written)
+    if said.values & item.values:
+        if said.values <= known.read.values or known.tells(word):
+            return _KNOWN
+        return _WEIGHS if word[:1].isdigit() or word in NUMBER_WORDS or word.removesuffix("s") in DAYS else _PLAIN
+    is_name = said.telling <= item.names and (GERMAN.isdisjoint(item.words) or any(map(str.isdigit, word)))
+    if not said.telling & item.telling or (word in silent and not is_name):
+        return _SILENT
+    if known.tells(word) or said.telling <= known.read.telling:
+        return _KNOWN
+    return _WEIGHS if is_name else _PLAIN
+
+
+def _other_clauses(text: str, words: Sequence[_Span]) -> list[_Span]:
+    """The clauses of a sentence that are told in mostly other words, but for the one that is told anew."""
+    ends = [(found.start(), found.end()) for found in _CLAUSE_ENDS.finditer(text)]
+    starts = zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True)
+    parts = [(a, b, [span.worth for span in words if a <= span.start < b and span.worth != _SILENT]) for a, b in starts]
+    anew = max(parts, key=lambda part: sum(worth == _KNOWN for worth in part[2]))
+    left = (part for part in parts if part is not anew and 2 * sum(worth > _SILENT for worth in part[2]) > len(part[2]))
+    return [
+        _Span(a, a + len(text[a:b].rstrip(" .!?")), max(*worths, _WEIGHS if worths.count(_PLAIN) > 1 else _PLAIN))
+        for a, b, worths in left
+    ]
+
+
+def _joined(text: str, words: Sequence[_Span]) -> list[_Span]:
+    """The words that are worth naming, in one go where only grammar stands between; with a number what it counts."""
+    found: list[_Span] = []
+    silent = 0
+    for span in words:
+        last = found[-1] if found else _Span(0, 0, _SILENT)
+        between = text[last.end : span.start]
+        counts = between == " " and _COUNT.fullmatch(text[last.start : last.end]) and text[span.start].isalpha()
+        if span.worth > _SILENT and found and silent <= _MOST_SILENT and not _BREAKS.search(between):
+            found[-1] = _Span(last.start, span.end, max(last.worth, span.worth))
+        elif span.worth > _SILENT:
+            found.append(span)
+        elif counts:
+            found[-1] = last._replace(end=span.end)
+        silent = 0 if span.worth > _SILENT or counts else silent + (1 if span.worth == _SILENT else _MOST_SILENT + 1)
+    return found
+
+
+def _turned(text: str, its_text: str) -> tuple[frozenset[str], str]:
+    """The senses that only one of two texts tells what both tell in, and the first word of one that only the other has.
+
+    A denial counts where both speak of what only one denies; a limit where the other has none of its kind at all.
+    """
+    here, there = list(_scopes(text)), list(_scopes(its_text))
+    words, others = (frozenset[str]().union(*(scope.words for scope in side)) for side in (here, there))
+    both, values = words & others, frozenset[str]().union(*(scope.values for scope in here))
+    own = _limited(here, there, both) | _denied(here, there, both) | _modal(here, there, both)
+    same = [scope for scope in there if scope.words <= words and scope.values <= values]
+    added = _denied(there, here, both) | (frozenset() if own else _limited(same, here, both))
+    found = [found[0] for found in _SENSES.finditer(its_text) if found.lastgroup in added]
+    return own, found[0].lower() if found else ""
+
+
+def _limited(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]) -> frozenset[str]:
+    senses = frozenset[str]().union(*(scope.senses for scope in here if scope.words & both))
+    return senses.intersection(_LIMITING).difference(*(scope.senses for scope in there))
+
+
+def _denied(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]) -> frozenset[str]:
+    for word in both:
+        mine, its = (["not" in scope.senses for scope in side if word in scope.words] for side in (here, there))
+        if all(mine) and not any(its):
+            return frozenset({"not"})
+    return frozenset()
+
+
+def _modal(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]) -> frozenset[str]:
+    """The modal of what the other text tells with another one, or, in the same words, with none."""
+    mine, its = ([scope for scope in side if scope.words & both] for side in (here, there))
+    own = frozenset[str]().union(*(scope.senses.intersection(_MODALS) for scope in mine))
+    other = frozenset[str]().union(*(scope.senses.intersection(_MODALS) for scope in its))
+    is_bare = not other and [scope.words for scope in mine] == [scope.words for scope in its]
+    return own if own.isdisjoint(other) and (other or is_bare) else frozenset()
+
+
+def _scopes(text: str) -> Iterator[_Scope]:
+    """The clauses of a text; what is denied twice must be."""
+    for part in _SCOPES.split(text)[:MOST_SENTENCES]:
+        said, senses = sentence_of(part), [str(found.lastgroup) for found in _SENSES.finditer(part)]
+        denials = senses.count("not")
+        if denials and denials % 2 == 0:
+            senses = [*(sense for sense in senses if sense != "not"), "must"]
+        yield _Scope(said.telling - said.names - FRAME_WORDS, said.values, frozenset(senses))

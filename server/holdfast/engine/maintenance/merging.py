@@ -40,7 +40,7 @@ from holdfast.model.note import (
     title_of,
 )
 from holdfast.model.opposition import compared
-from holdfast.model.parts import only_said_by
+from holdfast.model.parts import lost_in_merge, only_said_by
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
 from holdfast.model.versions import MADE_OF
@@ -49,7 +49,8 @@ from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
 LEFT_OUT = "merged_content leaves out {}: if that matters, undo this and merge again."
-UNTOLD = "Only the other said {}: if that matters, undo this and merge with merged_content."
+UNTOLD = "{}: if that matters, undo this and merge with merged_content."
+FEW_UNTOLD = "Only the other had: {}."
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
 
@@ -94,11 +95,11 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
 def _lost(keep: Note, discard: Note, whole: Note) -> str:
     """What neither text nor fields of the note that two become tell any more, and what to do about it."""
     if whole.content == keep.content:
-        left = only_said_by(discard, whole)
-        said = f" {UNTOLD.format(quoted(left))}" if left else ""
+        said = _untold_by(discard, whole)
     else:
         both = replace(whole, content=f"{whole.content}\n{keep.content}")
-        left = " … ".join(filter(None, (only_said_by(keep, whole), only_said_by(discard, both))))
+        lost = lost_in_merge(keep, whole), lost_in_merge(discard, both)
+        left = " … ".join(each.said for each in lost if each.weighs and each.said)
         said = f" {LEFT_OUT.format(quoted(left))}" if left else ""
     times = {note.event_time for note in (keep, discard)} - {None, whole.event_time}
     gone = [f"type {discard.type}"] * (discard.type != whole.type)
@@ -106,6 +107,16 @@ def _lost(keep: Note, discard: Note, whole: Note) -> str:
     gone += [f"event time {each[:10]}" for each in sorted(filter(None, times))]
     gone += [f"stored {discard.created[:10]}"] * (discard.created[:10] < whole.happened[:10])
     return f"{said} Not kept: {', '.join(gone)}." if gone else said
+
+
+def _untold_by(discard: Note, whole: Note) -> str:
+    """What of a note the one that was kept in its place does not tell: plain words are named, and no more said."""
+    left = lost_in_merge(discard, whole)
+    if not left.weighs:
+        return f" {FEW_UNTOLD.format(quoted(left.said))}" if left.said else ""
+    said = f"Only the other said {quoted(left.said)}" if left.said else "The other said it"
+    without = f"{', and' if left.said else ''} without {quoted(left.without)}" if left.without else ""
+    return f" {UNTOLD.format(said + without)}"
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, told: Note, is_back: bool) -> Outcome:
