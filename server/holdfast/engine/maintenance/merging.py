@@ -105,7 +105,6 @@ def _lost(keep: Note, discard: Note, whole: Note) -> str:
     gone = [f"type {discard.type}"] * (discard.type != whole.type)
     gone += [f"session {quoted(discard.session)}"] if discard.session not in (None, whole.session) else []
     gone += [f"event time {each[:10]}" for each in sorted(filter(None, times))]
-    gone += [f"stored {discard.created[:10]}"] * (discard.created[:10] < whole.happened[:10])
     return f"{said} Not kept: {', '.join(gone)}." if gone else said
 
 
