@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.model.note import Note
 from holdfast.model.opposition import LONG, compared, opposition, read_note, restated, to_read, told_anew_in_part
-from holdfast.model.parts import asks_for_the_rest, lost_in_merge, lost_with, only_said_by
+from holdfast.model.parts import asks_for_the_rest, left_in_part, lost_in_merge, lost_with, only_said_by
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -362,3 +362,35 @@ def test_what_a_newer_note_does_not_replace_is_asked_for(asked: str, older: str,
 )
 def test_what_a_note_says_beside_what_is_replaced_is_lost_with_it(older: str, newer: str, lost: str | None) -> None:
     assert lost_with(noted(older), noted(newer)) == lost
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "left"),
+    [
+        ("Daily standup is at 9:15 in the room Dachs.", "The daily standup has moved to 10:00.", "in the room Dachs"),
+        ("Lessons of Emil are with Nora Okafor at 16:30.", "Emil's lessons are at 15:00.", "with Nora Okafor"),
+        ("Our server runs Debian 11 in the Frankfurt data centre.", "Our server was upgraded to Debian 12.",
+         "in the Frankfurt data centre"),
+        ("The newsletter is sent by Ines on the first of a month.", "The newsletter is sent on the tenth.", "by Ines"),
+        ("Backups are kept for 30 days because the auditor demands it.", "Backups are kept for 90 days.",
+         "because the auditor demands it"),
+        ("The standup is at 9:15 in the kitchen.", "The standup is at 10:00 now.", "in the kitchen"),
+        ("The choir rehearses with Ada in the Dom.", "The choir rehearses with Ben.", "in the Dom"),
+        ("Der Chor probt um 20 Uhr in der Lutherkirche.", "Der Chor probt jetzt um 19:30 Uhr.", "in der Lutherkirche"),
+        # the newer one has another in its place
+        ("The spare key is with the Brandts next door.", "Aunt Solveig has our spare key.", ""),
+        ("Our dentist is Tom Mohr in Kiel.", "Our dentist is Ada Preuss.", ""),
+        ("We host the wiki at Hetzner.", "The wiki moved to Fly.io.", ""),
+        ("The key is in the drawer in the kitchen.", "The key is in the shed.", ""),
+        ("Reports go to Gerda every Monday.", "Reports go to Tim every Monday.", ""),
+        ("Standup is at 9:15 in the room Dachs.", "Standup is at 10:00 in the kitchen.", ""),
+        # or says it in other words, gives another reason, or tells that it has ended
+        ("The yoga class is with Ines on Tuesdays.", "The yoga class is on Thursdays, Ines gives it as before.", ""),
+        ("Logs are kept for 30 days because of audits.", "Logs are kept for 9 days because disks are full.", ""),
+        ("The pool opens at 7 in Kiel.", "The pool no longer exists.", ""),
+    ],
+)  # fmt: skip
+def test_a_phrase_that_nothing_takes_the_place_of_is_left_with_what_is_replaced(
+    older: str, newer: str, left: str
+) -> None:
+    assert left_in_part(noted(older), noted(newer)) == left

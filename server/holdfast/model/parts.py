@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from holdfast.model.claims import ABOUT_OF, SAME_KIN, are_forms, claim
@@ -33,7 +34,18 @@ from holdfast.model.opposition import (
     words_asked,
 )
 from holdfast.model.ranking import Ranked
-from holdfast.model.statement import COPULAS, GENERIC, TOKEN, UNSPACED, end_of_subject, stem, unpointed, without_reasons
+from holdfast.model.statement import (
+    CHANGE_WORDS,
+    COPULAS,
+    GENERIC,
+    TOKEN,
+    UNSPACED,
+    WHY,
+    end_of_subject,
+    stem,
+    unpointed,
+    without_reasons,
+)
 from holdfast.model.words import FRAME_WORDS, any_of, folded, grammar_in, languages_of, regex, relatives
 
 Lack = Literal["", "name", "value", "thing"]
@@ -50,7 +62,7 @@ def only_said_by(note: Note, other: Note) -> str:
     Those are sentences; of one that the other tells as well the clauses.
     """
     mine, its = _beside(note, other)
-    told = ([item.text] if _tells_more(item, its) else _clauses_left(item, its) for item in mine.sentences)
+    told = ([item.text] if _tells_more(item, its) else _clauses_left(item, its)[0] for item in mine.sentences)
     return _cut([text for texts in told for text in texts])
 
 
@@ -209,9 +221,15 @@ def _left_numbers(part: Sentence, fresh: Sentence, its: Sentence) -> dict[str, s
 
 
 def left_in_part(note: Note, newer: Note) -> str:
-    """The clauses that only a note tells, of the sentences that a newer one replaces; cut short."""
+    """The clauses and phrases that only a note tells, of the sentences that a newer one replaces; cut short."""
     mine, its = _beside(note, newer)
-    return _cut([text for place in sorted(_replaced(mine, its)) for text in _clauses_left(mine.sentences[place], its)])
+    phrases = None if has_ended(newer.content) or UNSPACED.search(note.content) else _Phrases(note, newer, its)
+    left = list[str]()
+    for place in sorted(_replaced(mine, its)):
+        clauses, anew = _clauses_left(mine.sentences[place], its)
+        left += phrases.left(anew) if phrases and anew else []
+        left += clauses
+    return _cut(left)
 
 
 def _beside(note: Note, other: Note) -> tuple[ReadNote, ReadNote]:
@@ -224,13 +242,14 @@ def _replaced(mine: ReadNote, its: ReadNote) -> set[int]:
     return {-i for shared, i, _ in matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
 
 
-def _clauses_left(said: Sentence, known: ReadNote) -> list[str]:
-    """The clauses of a sentence that are told in mostly other words, but for the one that is told anew."""
+def _clauses_left(said: Sentence, known: ReadNote) -> tuple[list[str], Sentence | None]:
+    """The clauses of a sentence that are told in mostly other words, and the one that is told anew."""
     parts = [sentence_of(part.strip()) for part in _CLAUSE_ENDS.split(said.text) if part.strip()]
     clauses = [(part, part.telling - FRAME_WORDS) for part in parts]
     anew = max(clauses, key=lambda each: (len(each[1] & known.telling), len(each[0].values)), default=None)
     left = (each for each in clauses if each is not anew)
-    return [part.text.rstrip(".!?") for part, words in left if 2 * len(words - known.telling) > len(words)]
+    told = [part.text.rstrip(".!?") for part, words in left if 2 * len(words - known.telling) > len(words)]
+    return told, anew[0] if anew else None
 
 
 def _cut(texts: Sequence[str]) -> str:
@@ -294,7 +313,8 @@ _SCOPES = regex(
     r"[.,;:!?]\s+|\s[\u2013\u2014(]\s*|\)\s*|\s(?:and|but|because|so that|while|und|aber|weil|y|pero|et|mais)\s+",
     re.IGNORECASE,
 )
-_BREAKS = regex(r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b", re.IGNORECASE)
+_BREAKS_AT = r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b"
+_BREAKS = regex(_BREAKS_AT, re.IGNORECASE)
 _COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
 _MOST_SILENT = 3  # words between two that are named in one go
 
@@ -486,3 +506,69 @@ def _scopes(text: str) -> Iterator[_Scope]:
         if denials and denials % 2 == 0:
             senses = [*(sense for sense in senses if sense != "not"), "must"]
         yield _Scope(said.telling - said.names - FRAME_WORDS, said.values, frozenset(senses))
+
+
+# --- phrases of a clause that is told anew --------------------------------------------------------
+
+_PLACING = (
+    "in at on with by from near behind under beside via through im am bei beim mit von vom dans chez avec par con en"
+)
+_PLACE = regex(rf"(?<!\w)({_PLACING.replace(' ', '|')}|to|for|zu|zum|zur|f\u00fcr|pour|para)\s", re.IGNORECASE)
+_WHY = regex(rf"\b(?:{WHY})\b[^,.;!?]*", re.IGNORECASE)
+_END = regex(rf"(?:{_BREAKS_AT})|[.!?](?:\s|\Z)|\Z", re.IGNORECASE)
+
+
+class _Phrase(NamedTuple):
+    """What stands behind a preposition, to the next: `names` and plain `words` of it that the other note has not."""
+
+    text: str
+    by: str
+    names: bool
+    words: bool
+    only_fresh: bool
+
+
+class _Phrases:
+    """What a newer note tells that an older one does not: its names and words by the prepositions before them.
+
+    A name takes the place of one behind the same preposition, or, where there is none, of any; a plain word of any.
+    """
+
+    def __init__(self, note: Note, newer: Note, its: ReadNote) -> None:
+        self._known, old = _Known(newer, its), _Known(note, read_note(note.title, note.content[:LONGEST_NOTE]))
+        fresh = [each for item in its.sentences for each in _phrases(item, old)]
+        self._names = {each.by for each in fresh if each.names}
+        self._words = {each.by for each in fresh if each.words}
+        self._gives_reasons = _WHY.search(newer.content) is not None
+
+    def left(self, said: Sentence) -> list[str]:
+        """The phrases of a clause that nothing takes the place of, and a reason where the newer note gives none."""
+        reason = _WHY.search(said.text)
+        told = sentence_of(said.text[: reason.start()]) if reason else said
+        phrases = [each for each in _phrases(told, self._known) if each.by]
+        named = {each.by for each in phrases if each.names}
+        replaced = self._names | self._words if self._names <= named else named
+        left = [each.text for each in phrases if each.names and each.by not in replaced]
+        if not self._names and not self._words:
+            left += [each.text for each in phrases if each.only_fresh and each.by in _PLACING.split()]
+        is_left = reason and not self._gives_reasons and _is_other(sentence_of(reason[0]), self._known.read)
+        return [*left, reason[0].strip()] if reason and is_left else left
+
+
+def _phrases(said: Sentence, known: _Known) -> list[_Phrase]:
+    """The phrases of a sentence, the first without a preposition."""
+    words = [span for span in _weighed(said, known, frozenset(), None) if span.worth != _SILENT]
+    starts = [(0, ""), *((found.start(), folded(found[1])) for found in _PLACE.finditer(said.text))]
+    found = list[_Phrase]()
+    for (start, by), (following, _) in pairwise([*starts, (len(said.text), "")]):
+        ends = _END.search(said.text, start, following)
+        end = ends.start() if ends and by else following
+        own = [span for span in words if start <= span.start < end]
+        fresh = [said.text[span.start : span.end] for span in own if span.worth > _SILENT]
+        weighing = [said.text[span.start : span.end] for span in own if span.worth == _WEIGHS]
+        names = [word for word in weighing if not sentence_of(word).values]
+        plain = [word for word in fresh if not sentence_of(word).values and folded(word) not in CHANGE_WORDS]
+        text = said.text[start : own[-1].end] if own else ""
+        is_plain = bool(plain) and len(plain) == len(own) and not names
+        found.append(_Phrase(text, by, bool(names), len(plain) > len(names), is_plain))
+    return found
