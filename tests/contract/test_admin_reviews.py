@@ -133,15 +133,14 @@ async def test_with_review_on_what_takes_notes_away_waits_and_edges_do_not(
 ) -> None:
     async with serving(tmp_path / "home", era, admin=True, review=True) as admin:
         one, other = await keep(admin, *TWINS)
-        outcomes = await judge(
-            admin,
-            edges=[
-                {"node_a_id": one, "node_b_id": other, "edge_type": "supports"},
-                {"node_a_id": one, "node_b_id": other, "edge_type": "evolved_from"},
-            ],
-            merges=[{"keep_id": one, "discard_id": other}],
-            consolidations=[{"node_ids": [one, other], "title": "Crane", "content": "Forty tonnes."}],
-        )
+        edges = [{"node_a_id": one, "node_b_id": other, "edge_type": kind} for kind in ("supports", "evolved_from")]
+        outcomes = [
+            *await judge(admin, edges=edges),
+            *await judge(admin, merges=[{"keep_id": one, "discard_id": other}]),
+            *await judge(
+                admin, consolidations=[{"node_ids": [one, other], "title": "Crane", "content": "Forty tonnes."}]
+            ),
+        ]
         assert [item["status"] for item in outcomes] == ["applied", "skipped", "skipped", "skipped"]
         assert {item["kind"] for item in await waiting(admin)} == {"retire", "merge", "consolidate"}
         proposal = next(item for item in await waiting(admin) if item["kind"] == "consolidate")

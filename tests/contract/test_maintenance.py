@@ -880,6 +880,31 @@ async def test_of_two_verdicts_that_call_either_note_of_a_pair_the_newer_the_fir
     assert outcomes[1]["reason"].startswith("edges[0] says evolved_from of the same pair the other way round")
 
 
+@pytest.mark.parametrize("edge_type", ["contradicts", "evolved_from", "none"])
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_of_an_edge_and_a_merge_of_one_pair_that_exclude_each_other_the_edge_counts(
+    agent: Agent, edge_type: str, *, dry_run: bool
+) -> None:
+    one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
+    results = {
+        "edges": [edge(one, other, edge_type)],
+        "merges": [{"keep_id": other, "discard_id": one}, {"keep_id": other, "discard_id": "mem_zzzzzzzzzzzzzzzz"}],
+        "consolidations": [{"node_ids": [third, other, one], "title": "T", "content": "All."}],
+    }
+    outcomes = (await work(agent, results=results, dry_run=dry_run))["outcomes"]
+    whole = "applied" if edge_type == "none" else "rejected"
+    assert [item["status"] for item in outcomes] == ["applied", "rejected", "rejected", whole]
+    assert outcomes[1]["reason"].startswith(f"edges[0] says {edge_type} of the same pair")
+    assert "edges[0]" not in outcomes[2]["reason"]
+    assert (await agent.node(one))["id"] == one
+
+
+async def test_what_is_linked_and_merged_in_one_call_is_both(agent: Agent) -> None:
+    one, other = await keep(agent, *TWINS)
+    outcomes = await judge(agent, edges=[edge(one, other, "supports")], merges=[{"keep_id": one, "discard_id": other}])
+    assert [item["status"] for item in outcomes] == ["applied", "applied"]
+
+
 async def test_what_two_notes_have_as_tags_is_one_tag_in_any_case_and_accent(agent: Agent) -> None:
     [keeper] = await keep(agent, TWINS[0], tags=["Café", "crane"])
     [gone] = await keep(agent, TWINS[1], tags=["cafe", "grease", "CRANE"])
@@ -934,10 +959,10 @@ async def test_a_job_of_ormahs_is_the_batch_or_none(agent: Agent) -> None:
 
 
 async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent: Agent) -> None:
-    one, other, third = await keep(agent, *TWINS, "Ada prefers tea.")
+    one, other, third, fourth = await keep(agent, *TWINS, "Ada prefers tea.", "Mondays are quiet.")
     notes, lines = agent.notes_on_disk(), len(agent.journal())
     results = {
-        "edges": [edge(one, other, "evolved_from"), edge(one, third, "supports"), edge(other, third, "none")],
+        "edges": [edge(third, other, "evolved_from"), edge(one, third, "supports"), edge(other, fourth, "none")],
         "merges": [{"keep_id": one, "discard_id": other}],
         "consolidations": [{"node_ids": [one, other], "title": "T", "content": "Both."}],
     }
@@ -1004,11 +1029,12 @@ async def test_no_verdict_makes_a_file_that_is_too_long_to_be_read_again(agent: 
 async def test_verdicts_given_again_name_their_own_changes_and_end_well_after_what_followed_from_them(
     agent: Agent,
 ) -> None:
-    one, other, third = await keep(agent, *TWINS, "The harbour crane lifts forty tonnes, greased on Mondays as ever.")
+    more = "The harbour crane lifts forty tonnes, greased on Mondays as "
+    one, other, third, fourth = await keep(agent, *TWINS, f"{more}ever.", f"{more}usual.")
     batch = await work(agent)
     results = {
         "edges": [
-            edge(one, other, "none"),
+            edge(one, fourth, "none"),
             edge(other, third, "supports"),
             edge(one, third, "related_to"),
         ],

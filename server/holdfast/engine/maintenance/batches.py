@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
+from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
 import structlog
@@ -17,7 +18,7 @@ from holdfast.engine.admin.undo import MERGE
 from holdfast.engine.agent.recall import mark_maintained
 from holdfast.engine.commit import behind_the_journal, check_range, resolve
 from holdfast.engine.maintenance.candidates import NOTHING, last_edits, look
-from holdfast.engine.maintenance.merging import consolidate, merge
+from holdfast.engine.maintenance.merging import MOST_ORIGINALS, consolidate, merge
 from holdfast.engine.maintenance.verdicts import (
     ConsolidationVerdict,
     EdgeVerdict,
@@ -50,7 +51,18 @@ from holdfast.index.note_index import IndexLostError
 from holdfast.index.projection import Update
 from holdfast.index.rows import IndexedNote
 from holdfast.index.view import IndexView
-from holdfast.model.maintenance import APART, FIRST_TO_LAST, KINDS, NOT_MERGED, SCOPES, VERDICTS, Candidate, Kind
+from holdfast.model.maintenance import (
+    APART,
+    FIRST_TO_LAST,
+    KINDS,
+    MERGED,
+    NOT_MERGED,
+    SCOPES,
+    TOGETHER,
+    VERDICTS,
+    Candidate,
+    Kind,
+)
 from holdfast.model.note import NOTE_TYPES, instant
 from holdfast.model.parts import left_untold
 from holdfast.model.records import JUDGE, MAINTENANCE_BATCH, JournalRecord, Judged, Maintained, Offered, judgement
@@ -286,8 +298,9 @@ class _Said(NamedTuple):
     """What an item says of a pair, and from which of the two."""
 
     item: str
-    edge_type: str
+    verdict: str
     source: str
+    pair: frozenset[str]
 
 
 async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> list[Outcome]:
@@ -297,40 +310,55 @@ async def _all_settled(memory: Attending, work: Work, verdicts: Verdicts) -> lis
     for kind, given in _named(verdicts):
         for number, verdict in enumerate(given):
             item = replace(work, name=f"{kind}[{number}]")
-            pair = await memory.attend(partial(_pair, verdict=verdict)) if isinstance(verdict, EdgeVerdict) else None
-            if pair is None or not isinstance(verdict, EdgeVerdict):
-                outcomes.append(await _settled(memory, item, verdict))
-                continue
-            says, known = _Said(item.name, verdict.edge_type, pair[0]), said.setdefault(frozenset(pair), [])
-            other = next((each for each in known if _exclude(each, says)), None)
-            if other is not None:
-                of = "the same pair" if other.edge_type != says.edge_type else "the same pair the other way round"
-                reason = f"{other.item} says {other.edge_type} of {of}, which stands; say one of them."
-                outcomes.append(item.outcome("rejected", reason))
+            says = await memory.attend(partial(_said_by, item=item.name, verdict=verdict))
+            both = ((known, mine) for mine in says for known in said.get(mine.pair, ()))
+            excluded = next((known.item + _stands(known, mine) for known, mine in both if _exclude(known, mine)), "")
+            if excluded:
+                outcomes.append(item.outcome("rejected", excluded))
                 continue
             outcomes.append(await _settled(memory, item, verdict))
-            known += [says] if outcomes[-1].status in ("applied", "skipped") else []
+            for mine in says if outcomes[-1].status in ("applied", "skipped") else ():
+                said.setdefault(mine.pair, []).append(mine)
     return outcomes
+
+
+def _stands(known: _Said, mine: _Said) -> str:
+    of = "the same pair" if known.verdict != mine.verdict else "the same pair the other way round"
+    return f" says {known.verdict} of {of}, which stands; say one of them."
 
 
 def _exclude(one: _Said, other: _Said) -> bool:
     """Whether two verdicts cannot both be meant of a pair."""
-    kinds = {one.edge_type, other.edge_type}
+    kinds = {one.verdict, other.verdict}
     if len(kinds) == 1:
         return kinds == {"evolved_from"} and one.source != other.source
-    return "none" in kinds or kinds in _OPPOSED
+    is_none = "none" in kinds and TOGETHER not in kinds  # what nothing links may still be told by one note
+    return is_none or kinds in _OPPOSED
 
 
-_OPPOSED = ({"contradicts", "evolved_from"}, {"contradicts", "supports"})
+_OPPOSED = (
+    {"contradicts", "evolved_from"},
+    {"contradicts", "supports"},
+    *({each, one_note} for each in ("contradicts", "evolved_from") for one_note in (MERGED, TOGETHER)),
+)
 
 
-async def _pair(ports: Ports, verdict: EdgeVerdict) -> tuple[str, str] | None:
-    """The two notes that a verdict is about; None where its ids mean none, or one."""
+async def _said_by(ports: Ports, item: str, verdict: VerdictItem) -> list[_Said]:
+    """What a verdict says of each two of its notes; nothing where its ids mean none, or one."""
+    match verdict:
+        case EdgeVerdict(one, other, says):
+            ids = [one, other]
+        case MergeVerdict(one, other):
+            ids, says = [one, other], MERGED
+        case ConsolidationVerdict(node_ids) if len(node_ids) <= MOST_ORIGINALS:
+            ids, says = list(node_ids), TOGETHER
+        case _:
+            return []
     with suppress(HoldfastError):  # the item's own outcome says so
-        one = (await resolve(ports.index, verdict.node_a_id)).note.id
-        other = (await resolve(ports.index, verdict.node_b_id)).note.id
-        return (one, other) if one != other else None
-    return None
+        notes = [(await resolve(ports.index, given)).note.id for given in ids]
+        pairs = combinations(notes, 2)
+        return [_Said(item, says, one, frozenset((one, other))) for one, other in pairs if one != other]
+    return []
 
 
 async def _settled(memory: Attending, work: Work, verdict: VerdictItem) -> Outcome:
