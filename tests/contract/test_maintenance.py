@@ -508,6 +508,22 @@ async def test_a_consolidation_keeps_its_originals_in_reach(agent: Agent) -> Non
     assert not (await work(agent))["consolidations"]
 
 
+async def test_the_whole_is_offered_in_the_place_of_its_originals_as_long_as_it_holds(agent: Agent) -> None:
+    notes = await keep(agent, *(f"{TWINS[0]} It has number {number}." for number in range(3)))
+    content = "The harbour crane lifts forty tonnes and is greased on Mondays. There are three, numbered."
+    [done] = await judge(agent, consolidations=[{"node_ids": notes, "title": "Cranes", "content": content}])
+    whole = done["reason"].split("told by ")[1].split()[0]
+    [newer] = await keep(agent, "The harbour crane lifts fifty tonnes and is greased on Mondays.")
+    kinds = ("conflicts", "merges", "links")
+    batch = await work(agent)
+    offered = set().union(*(ids for kind in kinds for ids in ids_in(batch, kind)))
+    assert offered == {newer, whole}
+    await agent.call("mark_outdated", node_id=whole)
+    batch = await work(agent)
+    assert newer in set().union(*(ids for kind in kinds for ids in ids_in(batch, kind)))
+    assert any(ids & set(notes) for kind in kinds for ids in ids_in(batch, kind))
+
+
 async def test_a_pair_and_what_only_looks_like_it_are_no_group_before_the_pair_is_judged(agent: Agent) -> None:
     one, other = await keep(agent, *TWINS)
     await keep(agent, "The yard crane lifts forty tonnes and is greased on Mondays by hand.")

@@ -48,7 +48,7 @@ from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, id_milliseconds, in
 from holdfast.model.opposition import ToRead, compared, to_read
 from holdfast.model.ranking import Filter, QueryVector, relevance
 from holdfast.model.records import UPDATE, JournalRecord
-from holdfast.model.versions import AUTO_REASONS, PERHAPS, ReadTogether
+from holdfast.model.versions import AUTO_REASONS, MADE_OF, PERHAPS, ReadTogether
 
 WHOLE = 1000  # notes of a memory that each call looks at as a whole, if it has vectors
 SEEDS = 64  # notes of a larger one whose surroundings one call looks at
@@ -453,7 +453,7 @@ def _as_far_as_read(scores: Scores, others: Collection[str]) -> Scores:
 def _around(
     view: IndexView, ids: Sequence[str], known: Mapping[str, Scores], vectors: VectorSet | None, now: str
 ) -> dict[str, Around]:
-    """The notes with those near them: as is known, or as a search finds."""
+    """The notes with those near them, as is known or as a search finds; without what a whole tells."""
     seeds = view.notes(ids)
     missing = [note for note in seeds if note not in known]
     stored = view.first_vectors(vectors.key, missing) if vectors else {}
@@ -463,20 +463,30 @@ def _around(
     }
     notes = view.notes({other for near in scores.values() for other in near})
     links = _links(view, list(seeds))
+    told = _told_by_a_whole(view, seeds | notes, now)
     return {
         note: (
             Text(seed.note, seed.encode_hash),
             _with_verdicts(
                 view,
                 seed,
-                {other: notes[other] for other in scores[note] if other in notes},
+                {other: notes[other] for other in scores[note] if other in notes and other not in told},
                 scores[note],
                 links,
                 english=_reads_english_alone(vectors),
             ),
         )
         for note, seed in seeds.items()
+        if note not in told
     }
+
+
+def _told_by_a_whole(view: IndexView, notes: Mapping[str, IndexedNote], now: str) -> set[str]:
+    """The archived originals of consolidations whose whole is current: that is judged in their place."""
+    archived = {note for note, item in notes.items() if item.note.tier == "archival"}
+    links = [link for link in view.links(list(archived)) if link.reason == MADE_OF and link.target in archived]
+    wholes = view.notes({link.source for link in links}) if links else {}
+    return {link.target for link in links if link.source in wholes and wholes[link.source].note.is_current(now)}
 
 
 def _query(vectors: VectorSet | None, vector: bytes | None) -> QueryVector | None:
