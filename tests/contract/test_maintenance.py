@@ -330,6 +330,15 @@ async def test_of_a_note_that_is_replaced_whole_nothing_is_said_to_be_lost(agent
     assert done["reason"] == f"{first} is superseded by {then}."
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_of_a_retired_note_that_seems_to_be_of_something_else_it_is_said(agent: Agent, *, dry_run: bool) -> None:
+    tent, lease = await keep(agent, "The spare tent is in the blue box.", "The lease of the boat ends in June.")
+    results = {"edges": [edge(lease, tent, "evolved_from")]}
+    [item] = (await work(agent, results=results, dry_run=dry_run))["outcomes"]
+    assert f'{tent} seems to be of something else: "The spare tent is in the blue box."' in item["reason"]
+    assert "Only the retired" not in item["reason"]
+
+
 async def edited_since(agent: Agent) -> tuple[str, str]:
     """A note that was edited by hand after another one that says otherwise was stored; that one."""
     [oven] = await keep(agent, "The oven is heated to 230 degrees for baguettes.", event_time="2026-01-01")

@@ -388,19 +388,19 @@ async def lost_notices(ports: Ports, old: Sequence[Note], successor: Note, chang
     """What notes that gave way say and their successor does not, each in its own words, with the way back."""
     undo = f'undo: mark_outdated(undo="{change_id}")'
     lost = [(note, lost_with(note, successor)) for note in old]
-    strange = await _strange_to(ports, successor, [note for note, text in lost if text is None])
-    quoted = ((note.id, beginning(note.title, QUOTED_TOKENS)) for note in strange)
-    seems = [f'{end} seems to be of something else: "{title}". Where it still holds, {undo}' for end, title in quoted]
+    strange = await seem_strange(ports, successor, [note for note, text in lost if text is None])
+    seems = [f"{told} Where it still holds, {undo}" for told in strange]
     more = "says more than that, which replacing it loses"
     rest = f"Where it still holds, remember it too, or {undo}"
     return [*seems, *(f'{note.id} {more}: "{text}". {rest}' for note, text in lost if text)]
 
 
-async def _strange_to(ports: Ports, successor: Note, notes: Sequence[Note]) -> list[Note]:
-    """Those of notes that share no word with their successor which are no nearer to it by meaning, as far as known."""
+async def seem_strange(ports: Ports, successor: Note, notes: Sequence[Note]) -> list[str]:
+    """Of notes that share no word with their successor, that they are no nearer to it by meaning, as far as known."""
     key = made_with.key if (made_with := identity(ports.encoder)) is not None else None
     ids = [successor.id, *(note.id for note in notes)]
     vectors = await ports.index.read(lambda view: view.first_vectors(key, ids)) if key and notes else {}
     new = vectors.get(successor.id)
     near = {note.id for note in notes if new and (old := vectors.get(note.id)) and cosine(old, new) >= FAR}
-    return [note for note in notes if note.id not in near]
+    strange = ((note.id, beginning(note.title, QUOTED_TOKENS)) for note in notes if note.id not in near)
+    return [f'{end} seems to be of something else: "{title}".' for end, title in strange]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve, still_told
+from holdfast.engine.commit import TextGate, check_known, commit, load_current, resolve, seem_strange, still_told
 from holdfast.engine.maintenance.candidates import last_edits, likeness, stored_set
 from holdfast.engine.ports import Caller, Ports
 from holdfast.errors import ConflictError, ProposalNotFoundError
@@ -22,7 +22,7 @@ from holdfast.index.rows import IndexedNote, LinkRow, digest
 from holdfast.index.view import IndexView
 from holdfast.model.maintenance import SYMMETRIC, weight_of
 from holdfast.model.note import SELF_ID, Link, Note, surely_later
-from holdfast.model.parts import left_in_part, left_untold
+from holdfast.model.parts import left_in_part, left_untold, lost_with
 from holdfast.model.records import PROPOSALS, JournalRecord, Judged, Maintained, is_page, judgement, page_key
 from holdfast.model.versions import AUTO_REASONS
 from holdfast.model.words import counted, quoted
@@ -303,7 +303,9 @@ async def _evolve(
         turned = f" What was edited on {anew[:10]} was taken for the newer one."
     length = len(older.note.content) + len(newer.note.content)
     untold = partial(_only_told_before, older.note, newer.note)
-    turned += await work.ports.computing.run(work.caller.principal, length, untold)
+    left, is_other = await work.ports.computing.run(work.caller.principal, length, untold)
+    strange = await seem_strange(work.ports, newer.note, [older.note]) if is_other else []
+    turned += f" {strange[0]} Where it still holds, undo this." if strange else left
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
@@ -320,12 +322,12 @@ async def _evolve(
     return work.outcome("applied", told, done.change_id)
 
 
-def _only_told_before(older: Note, newer: Note) -> str:
-    """What else gives way with what is outdated, sentences and clauses beside it, and what to do about it."""
+def _only_told_before(older: Note, newer: Note) -> tuple[str, bool]:
+    """What else gives way with what is outdated, and what to do about it; whether the two share nothing at all."""
     (count, beginning), clauses = left_untold(older, newer), left_in_part(older, newer)
     left = [f"{counted(count, 'sentence')} more, {quoted(beginning)}"] if count else []
     left += [quoted(clauses)] if clauses else []
-    return f" {UNTOLD.format(' and '.join(left))}" if left else ""
+    return f" {UNTOLD.format(' and '.join(left))}" if left else "", lost_with(older, newer) is None
 
 
 def _retired(old: Note, successor: Note, edited: str, now: str) -> Note:
