@@ -200,6 +200,27 @@ async def test_a_pair_that_was_judged_comes_back_only_when_a_text_changes(agent:
     assert ids_in(await work(agent), "conflicts") == [{one, other}]
 
 
+async def test_a_pair_of_which_a_verdict_was_undone_is_offered_again_until_it_is_judged(agent: Agent) -> None:
+    [old] = await keep(agent, the_gate("six"))
+    agent.clock.forward(days=3)
+    [new] = await keep(agent, the_gate("seven"))
+    one, other = await keep(agent, *TWINS)
+    edges = [edge(new, old, "evolved_from"), edge(new, old, "contradicts")]
+    for verdict in edges:
+        batch = await work(agent)
+        assert [ids_in(batch, kind) for kind in ("conflicts", "merges")] == [[{new, old}], [{one, other}]]
+        done = await judge(agent, batch, edges=[verdict], merges=[{"keep_id": one, "discard_id": other}])
+        assert [item["status"] for item in done] == ["applied", "applied"]
+        assert not ids_in(await work(agent), "conflicts")
+        for item in done:
+            await agent.call("mark_outdated", undo=item["change_id"])
+    batch = await work(agent)
+    await judge(agent, batch, edges=[edge(new, old, "none")], merges=[])
+    again = await work(agent)
+    assert not ids_in(again, "conflicts")
+    assert not ids_in(again, "merges")
+
+
 async def test_what_was_judged_is_known_without_the_index(era: str, tmp_path: Path) -> None:
     async with serving(tmp_path / "home", era) as agent:
         one, other = await keep(agent, *TWINS)

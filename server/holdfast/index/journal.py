@@ -26,6 +26,7 @@ from holdfast.index.maintenance import (
     JudgedRow,
     Remembered,
     UseRow,
+    judged_with,
     put_remembered,
     put_runs,
     put_uses,
@@ -271,6 +272,16 @@ def change_since(connection: sqlite3.Connection, notes: Collection[str], seq: in
 def _standing(connection: sqlite3.Connection, undos: Sequence[str]) -> str | None:
     """The undo that was not undone itself."""
     return next((undo for undo in undos if _standing(connection, undos_of(connection, undo)) is None), None)
+
+
+def judged(connection: sqlite3.Connection, note_id: str, others: Sequence[str]) -> dict[str, list[JudgedRow]]:
+    """What was judged of a note and each of the others, by the other's id; a verdict that was undone is none."""
+    found = judged_with(connection, note_id, others)
+    return {other: left for other, rows in found.items() if (left := [row for row in rows if _stands(connection, row)])}
+
+
+def _stands(connection: sqlite3.Connection, row: JudgedRow) -> bool:
+    return row.change is None or _standing(connection, undos_of(connection, row.change)) is None
 
 
 def deletions(connection: sqlite3.Connection, low: str, high: str) -> dict[str, int]:

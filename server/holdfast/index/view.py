@@ -98,7 +98,7 @@ class IndexView:
     unplaced = _asked(journal.unplaced)
     batch = _asked(maintenance.batch_of)
     cursor = _asked(maintenance.cursor_of)
-    judged = _asked(maintenance.judged_with)
+    judged = _asked(journal.judged)
     judged_apart = _asked(judged_apart)
     batches = _asked(maintenance.batches)
     ids_before = _asked(maintenance.ids_before)
