@@ -746,6 +746,19 @@ async def test_the_answer_says_how_many_were_taken_as_declined(agent: Agent) -> 
     assert again["notices"] == [], "they are declined already"
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_an_offered_merge_that_an_edge_is_given_for_is_not_taken_as_declined(
+    agent: Agent, *, dry_run: bool
+) -> None:
+    batch, [pair, _] = await two_twins(agent)
+    edges = [edge(pair["keep_id"], pair["discard_id"], "contradicts")]
+    answer = await work(agent, results={"edges": edges, "merges": []}, batch_id=batch["batch_id"], dry_run=dry_run)
+    assert answer["notices"][0].startswith("1 merge not named: ")
+    if not dry_run:
+        again = await work(agent, results={"merges": []}, batch_id=batch["batch_id"])
+        assert again["notices"] == [], "one is declined already, the other judged"
+
+
 async def test_what_a_first_call_left_out_is_merged_by_a_second_that_names_it(agent: Agent) -> None:
     batch, merges = await two_twins(agent)
     told = [await work(agent, results={"merges": [merge]}, batch_id=batch["batch_id"]) for merge in merges]

@@ -401,12 +401,15 @@ async def _declined(
 ) -> dict[str, list[list[Judged]]]:
     """Entries for each item that a batch offered, nobody judged and the caller would not have, by kind.
 
+    A pair that an edge is given for is judged by that.
+
     A list with a wrong item says nothing of that, nor does one of which an item was refused.
     """
     given: dict[str, list[list[str]]] = {}
     merges = [item for item in verdicts.merges or () if isinstance(item, MergeVerdict)]
+    edges = [[item.node_a_id, item.node_b_id] for item in verdicts.edges or () if isinstance(item, EdgeVerdict)]
     if verdicts.merges is not None and len(merges) == len(verdicts.merges):
-        given["merges"] = [[item.keep_id, item.discard_id] for item in merges]
+        given["merges"] = [*([item.keep_id, item.discard_id] for item in merges), *edges]
     clusters = [item for item in verdicts.consolidations or () if isinstance(item, ConsolidationVerdict)]
     if verdicts.consolidations is not None and len(clusters) == len(verdicts.consolidations):
         given["consolidations"] = [list(item.node_ids) for item in clusters]
@@ -435,8 +438,9 @@ async def _unjudged(ports: Ports, items: Sequence[list[Judged]]) -> list[list[Ju
 
     def is_judged(view: IndexView, entry: Judged) -> bool:
         rows = view.judged(entry.a, [entry.b]).get(entry.b, [])
-        texts = (SCOPES[entry.verdict], entry.hash_a, entry.hash_b)
-        return any((row.scope, row.hash_a, row.hash_b) == texts for row in rows)
+        scopes = ("merge", "edge") if entry.verdict == NOT_MERGED else (SCOPES[entry.verdict],)
+        texts = (entry.hash_a, entry.hash_b)
+        return any(row.scope in scopes and (row.hash_a, row.hash_b) == texts for row in rows)
 
     return await ports.index.read(
         lambda view: [
