@@ -256,10 +256,7 @@ def batch_text(batch: Batch) -> str:
         return "\n".join(["Nothing to process." if batch.is_all else "Nothing to process yet.", *notices])
     head = f"Batch {batch.id}, open until {batch.expires_at}" if batch.id else "Dry run: no batch was opened"
     mark = new_mark()
-    rules = (
-        [JUDGE] if any(batch.items.values()) else ["Judge these; call run_maintenance with this batch_id and results."]
-    )
-    lines = [f"{head}: {', '.join(counts)}.", *notices, *rules, trust_rule(mark)]
+    lines = [f"{head}: {', '.join(counts)}.", *notices, _rules(batch), trust_rule(mark)]
     shown: set[tuple[str, str]] = set()
     for kind, letter, question in _MARKS:
         items = batch.items.get(kind, ())
@@ -271,8 +268,15 @@ def batch_text(batch: Batch) -> str:
         if rows:
             lines += [f"\n{kind}: {question}", fenced("\n".join(rows), mark)]
     if batch.pieces:
-        lines += [DISTIL, *(_fenced_piece(piece, mark) for piece in batch.pieces)]
+        lines += [*([DISTIL] if batch.id else []), *(_fenced_piece(piece, mark) for piece in batch.pieces)]
     return "\n".join(lines)
+
+
+def _rules(batch: Batch) -> str:
+    """What to do with a batch; of a dry run how to have one."""
+    if batch.id is None:
+        return "To judge these, call run_maintenance without dry_run."
+    return JUDGE if any(batch.items.values()) else "Judge these; call run_maintenance with this batch_id and results."
 
 
 def _fenced_piece(piece: Piece, mark: str) -> str:
@@ -328,7 +332,8 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
     outcomes, counts = _fitted(outcomes), dict[str, int]()
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to apply"
+    would = {"applied": "would be applied"} if dry_run else {}
+    listed = ", ".join(f"{count} {would.get(each, each)}" for each, count in counts.items()) or "nothing to apply"
     head = f"Dry run, nothing was written: {listed}." if dry_run else f"Maintenance: {listed}."
     lines = [
         f"{item.item} {item.status}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}" for item in outcomes

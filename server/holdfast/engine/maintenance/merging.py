@@ -48,8 +48,8 @@ from holdfast.model.words import counted, quoted
 from holdfast.store.stored import Change
 
 MOST_ORIGINALS = 20
-LEFT_OUT = "merged_content leaves out {}: if that matters, undo this and merge again."
-UNTOLD = "{}: if that matters, undo this and merge with merged_content."
+LEFT_OUT = "merged_content leaves out {}: if that matters, {}."
+UNTOLD = "{}: if that matters, {}merge with merged_content."
 FEW_UNTOLD = "Only the other had: {}."
 _MERGE, _CONSOLIDATE = "merge", "consolidate"
 
@@ -85,22 +85,24 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     union = _union(keep.note, discard.note, {}, is_back)
     made = replace(union, title=told.title, content=told.content)
     length = sum(len(note.content) for note in (keep.note, discard.note, made))
-    lost = await work.ports.computing.run(work.caller.principal, length, partial(_lost, keep.note, discard.note, made))
+    lost = await work.ports.computing.run(
+        work.caller.principal, length, partial(_lost, keep.note, discard.note, made, dry_run=work.dry_run)
+    )
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{lost}")
     outcome = await _merge(work, keep, discard, told, is_back)
     return replace(outcome, reason=outcome.reason + lost)
 
 
-def _lost(keep: Note, discard: Note, whole: Note) -> str:
+def _lost(keep: Note, discard: Note, whole: Note, *, dry_run: bool) -> str:
     """What neither text nor fields of the note that two become tell any more, and what to do about it."""
     if whole.content == keep.content:
-        said = _untold_by(discard, whole)
+        said = _untold_by(discard, whole, "" if dry_run else "undo this and ")
     else:
         both = replace(whole, content=f"{whole.content}\n{keep.content}")
         lost = lost_in_merge(keep, whole), lost_in_merge(discard, both)
         left = " … ".join(each.said for each in lost if each.weighs and each.said)
-        said = f" {LEFT_OUT.format(quoted(left))}" if left else ""
+        said = f" {LEFT_OUT.format(quoted(left), 'add it' if dry_run else 'undo this and merge again')}" if left else ""
     times = {note.event_time for note in (keep, discard)} - {None, whole.event_time}
     gone = [f"type {discard.type}"] * (discard.type != whole.type)
     gone += [f"session {quoted(discard.session)}"] if discard.session not in (None, whole.session) else []
@@ -108,14 +110,14 @@ def _lost(keep: Note, discard: Note, whole: Note) -> str:
     return f"{said} Not kept: {', '.join(gone)}." if gone else said
 
 
-def _untold_by(discard: Note, whole: Note) -> str:
-    """What of a note the one that was kept in its place does not tell: plain words are named, and no more said."""
+def _untold_by(discard: Note, whole: Note, first: str) -> str:
+    """What of a note the one that is kept in its place does not tell, and what to do; plain words are only named."""
     left = lost_in_merge(discard, whole)
     if not left.weighs:
         return f" {FEW_UNTOLD.format(quoted(left.said))}" if left.said else ""
     said = f"Only the other said {quoted(left.said)}" if left.said else "The other said it"
     without = f"{', and' if left.said else ''} without {quoted(left.without)}" if left.without else ""
-    return f" {UNTOLD.format(said + without)}"
+    return f" {UNTOLD.format(said + without, first)}"
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, told: Note, is_back: bool) -> Outcome:

@@ -171,7 +171,7 @@ def pairs(notes: Sequence[IndexedNote], entry: Callable[..., Judged], verdict: s
 
 
 RETIRED = "outdate_by_verdict"
-UNTOLD = "Only the retired one said {}: if that still holds, undo this or remember it anew."
+UNTOLD = "Only the retired one said {}: if that still holds, {}."
 
 
 async def apply_edge(work: Work, verdict: EdgeVerdict) -> Outcome:
@@ -302,10 +302,11 @@ async def _evolve(
     if is_turned and is_anew:
         turned = f" What was edited on {anew[:10]} was taken for the newer one."
     length = len(older.note.content) + len(newer.note.content)
-    untold = partial(_only_told_before, older.note, newer.note)
+    untold = partial(_only_told_before, older.note, newer.note, dry_run=work.dry_run)
     left, is_other = await work.ports.computing.run(work.caller.principal, length, untold)
     strange = await seem_strange(work.ports, newer.note, [older.note]) if is_other else []
-    turned += f" {strange[0]} Where it still holds, undo this." if strange else left
+    instead = "give another verdict" if work.dry_run else "undo this"
+    turned += f" {strange[0]} Where it still holds, {instead}." if strange else left
     if work.dry_run:
         return work.outcome("applied", f"It would retire {older.note.id} for {newer.note.id}.{turned}")
     ports = work.ports
@@ -322,12 +323,13 @@ async def _evolve(
     return work.outcome("applied", told, done.change_id)
 
 
-def _only_told_before(older: Note, newer: Note) -> tuple[str, bool]:
+def _only_told_before(older: Note, newer: Note, *, dry_run: bool) -> tuple[str, bool]:
     """What else gives way with what is outdated, and what to do about it; whether the two share nothing at all."""
     (count, beginning), clauses = left_untold(older, newer), left_in_part(older, newer)
     left = [f"{counted(count, 'sentence')} more, {quoted(beginning)}"] if count else []
     left += [quoted(clauses)] if clauses else []
-    return f" {UNTOLD.format(' and '.join(left))}" if left else "", lost_with(older, newer) is None
+    instead = "remember it too" if dry_run else "undo this or remember it anew"
+    return f" {UNTOLD.format(' and '.join(left), instead)}" if left else "", lost_with(older, newer) is None
 
 
 def _retired(old: Note, successor: Note, edited: str, now: str) -> Note:
