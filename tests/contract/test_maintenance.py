@@ -321,6 +321,11 @@ async def test_what_only_the_retired_note_said_is_named_with_what_to_do(agent: A
             "Vorsitzende ist Gisela Tönnies",
         ),
         (
+            "Emil takes piano lessons on Wednesdays at 16:30; a lesson costs 32 euros.",
+            "Emil's piano lesson is on Fridays at 15:00.",
+            "a lesson costs 32 euros.",
+        ),
+        (
             "The rent is 740 euros (due on the first) and paid by card.",
             "The rent is 810 euros now.",
             "due on the first",

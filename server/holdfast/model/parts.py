@@ -69,12 +69,14 @@ def only_said_by(note: Note, other: Note) -> str:
 def left_untold(note: Note, newer: Note) -> tuple[int, str]:
     """How many sentences of a note tell what a newer one neither tells nor replaces, and the beginning of them.
 
-    Replaced is of each sentence of the newer one the sentence that shares the most with it.
+    Replaced is of each sentence of the newer one the sentence that shares the most with it. What follows a semicolon is
+    told too, and is no sentence.
     """
     mine, its = _beside(note, newer)
     replaced = _replaced(mine, its)
     left = [each for place, each in enumerate(mine.sentences) if place not in replaced and _tells_more(each, its)]
-    return len(left), _cut([each.text for each in left])
+    begun = len(left) - sum(f"; {each.text}" in note.content for each in left)
+    return begun, _cut([each.text for each in left])
 
 
 def asks_for_the_rest(asked: str, note: Note, newer: Note) -> bool | None:

@@ -188,7 +188,7 @@ def _larger(conflicts: Sequence[Candidate], edited: Mapping[str, str]) -> list[s
         (newer, _), (older, shown) = zip(pair.texts, pair.passages, strict=True)
         if edited.get(older.note.id, "") > newer.note.created:
             older, newer, shown = newer, older, pair.passages[0]
-        if len(shown) < len(" ".join(older.note.content.split())) and left_untold(older.note, newer.note)[0]:
+        if len(shown) < len(" ".join(older.note.content.split())) and left_untold(older.note, newer.note)[1]:
             found.append(older.note.id)
     return list(dict.fromkeys(found))
 

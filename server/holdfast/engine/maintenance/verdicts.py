@@ -326,7 +326,8 @@ async def _evolve(
 def _only_told_before(older: Note, newer: Note, *, dry_run: bool) -> tuple[str, bool]:
     """What else gives way with what is outdated, and what to do about it; whether the two share nothing at all."""
     (count, beginning), clauses = left_untold(older, newer), left_in_part(older, newer)
-    left = [f"{counted(count, 'sentence')} more, {quoted(beginning)}"] if count else []
+    more = f"{counted(count, 'sentence')} more, " if count else ""
+    left = [f"{more}{quoted(beginning)}"] if beginning else []
     left += [quoted(clauses)] if clauses else []
     instead = "remember it too" if dry_run else "undo this or remember it anew"
     return f" {UNTOLD.format(' and '.join(left), instead)}" if left else "", lost_with(older, newer) is None
