@@ -248,6 +248,7 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
         ("Grandpa takes 5 mg, never with juice.", "Grandpa takes 10 mg.", "5 mg … never with juice", ""),
         ("Practice is on Mondays; bring a stand.", "Practice is on Mondays.", "bring a stand.", ""),
         ("Die Katze darf nicht nach draußen.", "Die Katze darf nach draußen.", "nicht", ""),
+        ("The doctor of our family is Dr. Lund.", "The doctor of our family is Ada.", "Dr. Lund", ""),
         ("Le portail est fermé la nuit.", "Le portail est ouvert la nuit.", "fermé", ""),
     ],
 )
@@ -369,6 +370,7 @@ def test_what_a_note_says_beside_what_is_replaced_is_lost_with_it(older: str, ne
     [
         ("Daily standup is at 9:15 in the room Dachs.", "The daily standup has moved to 10:00.", "in the room Dachs"),
         ("Lessons of Emil are with Nora Okafor at 16:30.", "Emil's lessons are at 15:00.", "with Nora Okafor"),
+        ("Lessons of Emil are with Mrs. Okafor at 16:30.", "Emil's lessons are at 15:00.", "with Mrs. Okafor"),
         ("Our server runs Debian 11 in the Frankfurt data centre.", "Our server was upgraded to Debian 12.",
          "in the Frankfurt data centre"),
         ("The newsletter is sent by Ines on the first of a month.", "The newsletter is sent on the tenth.", "by Ines"),

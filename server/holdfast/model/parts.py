@@ -63,7 +63,7 @@ def only_said_by(note: Note, other: Note) -> str:
     """
     mine, its = _beside(note, other)
     told = ([item.text] if _tells_more(item, its) else _clauses_left(item, its)[0] for item in mine.sentences)
-    return _cut([text for texts in told for text in texts])
+    return _cut([text for texts in told for text in texts], note)
 
 
 def left_untold(note: Note, newer: Note) -> tuple[int, str]:
@@ -75,8 +75,8 @@ def left_untold(note: Note, newer: Note) -> tuple[int, str]:
     mine, its = _beside(note, newer)
     replaced = _replaced(mine, its)
     left = [each for place, each in enumerate(mine.sentences) if place not in replaced and _tells_more(each, its)]
-    begun = len(left) - sum(f"; {each.text}" in note.content for each in left)
-    return begun, _cut([each.text for each in left])
+    told = _as_written([each.text for each in left], note.content)
+    return len(left) - sum(f"; {text}" in note.content for text in told), _cut(told, note)
 
 
 def asks_for_the_rest(asked: str, note: Note, newer: Note) -> bool | None:
@@ -157,7 +157,8 @@ def lost_with(note: Note, newer: Note) -> str | None:
     if all(part.said.telling.isdisjoint(its.telling) for part in parts):
         return None
     left = (part.said.text.strip(" .") for part in parts if not part.is_replaced and _says_more(part, its))
-    return _cut([*filter(lambda text: " " in text, left), *(name for part in parts for name in part.numbers.values())])
+    numbers = (name for part in parts for name in part.numbers.values())
+    return _cut([*filter(lambda text: " " in text, left), *numbers], note)
 
 
 def _says_more(part: _Part, its: Sentence) -> bool:
@@ -231,7 +232,7 @@ def left_in_part(note: Note, newer: Note) -> str:
         clauses, anew = _clauses_left(mine.sentences[place], its)
         left += phrases.left(anew) if phrases and anew else []
         left += clauses
-    return _cut(left)
+    return _cut(left, note)
 
 
 def _beside(note: Note, other: Note) -> tuple[ReadNote, ReadNote]:
@@ -254,9 +255,19 @@ def _clauses_left(said: Sentence, known: ReadNote) -> tuple[list[str], Sentence 
     return told, anew[0] if anew else None
 
 
-def _cut(texts: Sequence[str]) -> str:
-    text = " … ".join(texts)
+def _cut(texts: Sequence[str], note: Note) -> str:
+    text = " … ".join(_as_written(texts, note.content))
     return text if len(text) <= LONGEST_ALONE else f"{text[: LONGEST_ALONE - 1]}…"
+
+
+def _as_written(texts: Sequence[str], content: str) -> list[str]:
+    """Parts of a text as they stand there, with the points that end no sentence: "Dr. Lund"."""
+    written = list[str]()
+    for text in texts:
+        pointed = "" if text in content else r"\.?\s+".join(map(re.escape, text.split()))
+        found = re.search(pointed, content) if pointed else None
+        written.append(" ".join(found[0].split()) if found else text)
+    return written
 
 
 def _tells_more(said: Sentence, known: ReadNote) -> bool:
@@ -377,7 +388,7 @@ def lost_in_merge(note: Note, kept: Note) -> Lost:
         spans = _spans(item, known, own, pairs.get(place), is_retold=place in replaced)
         said += [item.text[span.start : span.end] for span in spans]
         worth = max([worth, *(span.worth for span in spans)])
-    return Lost(_cut(said), added, weighs=worth == _WEIGHS or bool(added))
+    return Lost(_cut(said, note), added, weighs=worth == _WEIGHS or bool(added))
 
 
 def _spans(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None, *, is_retold: bool) -> list[_Span]:
