@@ -207,6 +207,16 @@ async def test_what_is_lost_with_a_note_that_gives_way_is_told_with_the_way_back
     assert notice.endswith(f'mark_outdated(undo="{answer["change_id"]}")')
 
 
+async def test_that_the_note_which_is_named_as_true_now_was_retired_itself_is_said(agent: Agent) -> None:
+    ids = [(await agent.remember(f"The crane lifts {number} tonnes."))["id"] for number in (20, 30, 40, 50)]
+    await agent.outdate(ids[1])
+    [notice] = (await agent.outdate(ids[0], superseded_by=ids[1]))["notices"]
+    assert notice == (f"superseded_by {ids[1]} was itself retired: no current note is left, so name one or undo this.")
+    assert (await agent.outdate(ids[2], superseded_by=ids[3]))["notices"] == []
+    [notice] = (await agent.outdate(ids[1], superseded_by=ids[2]))["notices"]
+    assert notice == f"superseded_by {ids[2]} was itself retired: {ids[3]} is what is current."
+
+
 async def test_nothing_is_lost_with_a_note_of_which_a_value_is_told_anew(agent: Agent) -> None:
     old = await agent.remember("The crane lifts forty tonnes.")
     new = await agent.remember("The crane lifts fifty tonnes.")

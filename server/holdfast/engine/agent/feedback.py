@@ -90,7 +90,8 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
     new = await ports.index.notes([successor] if successor else [])
     lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, done.change_id)]
     whole = await still_told(ports, [closed.id], closed.superseded_by)
-    return Outdated(closed, done.change_id, (*gate.notices(), *lost, *whole))
+    retired = [await _retired(ports, item.note) for item in new.values() if item.note.is_outdated]
+    return Outdated(closed, done.change_id, (*gate.notices(), *retired, *lost, *whole))
 
 
 def _end(note: Note, now: str) -> str:
@@ -109,6 +110,15 @@ async def _successor(ports: Ports, old: IndexedNote, given: str | None) -> str |
             "superseded_by is this note, or is itself superseded by it.", "Name the note that is true now."
         )
     return successor.note.id
+
+
+async def _retired(ports: Ports, successor: Note) -> str:
+    """That the note which is named as true now was retired too, and which one of those behind it is current."""
+    chains = await ports.index.read(lambda view: view.successors([successor.id]))
+    behind = await ports.index.notes(chains.get(successor.id, ()))
+    current = next((note for note, item in behind.items() if not item.note.is_outdated), None)
+    left = f"{current} is what is current" if current else "no current note is left, so name one or undo this"
+    return f"superseded_by {successor.id} was itself retired: {left}."
 
 
 FeedbackSource = Literal["explicit", "implicit"]
