@@ -275,6 +275,16 @@ def test_what_is_lost_in_a_merge_is_told_down_to_a_word(discarded: str, kept: st
          "", "length"),
         ("Doses are rounded down.", "The dosage calculator rounds down.", "", "calculator"),
         ("Entering the lab alone is not allowed.", "Nobody may enter the lab alone.", "", ""),
+        ("The kettle must not be filled above the line.", "Never fill the kettle above its line.", "", ""),
+        ("Photographs are taken by Ingrid alone.", "Only Ingrid takes photographs.", "", ""),
+        ("The tree is pruned by Arne and no one else.", "The tree is pruned by Arne and by nobody else.", "", ""),
+        ("A loaf is scored with one cut, never with a cross.", "A loaf gets one cut; do not score it crosswise.",
+         "", ""),
+        ("Spelt rolls contain no wheat.", "Spelt rolls are wheat-free.", "contain", ""),
+        ("Converting dates is up to the client.", "Conversion of dates is the job of the client.", "", "job"),
+        ("Torte is best on day four and keeps.", "Torte keeps and is best on the fourth day.", "", ""),
+        ("Working abroad is fine, provided that she knows beforehand.", "One may do the job abroad if she is told.",
+         "Working \u2026 fine \u2026 provided that she knows beforehand", None),
     ],
 )  # fmt: skip
 def test_of_what_is_told_in_other_words_none_but_words_without_a_counterpart_are_lost(

@@ -16,7 +16,7 @@ from holdfast.model.claims import ABOUT_OF, SAME_KIN, are_forms, claim
 from holdfast.model.doubts import Sought, against
 from holdfast.model.identifiers import GERMAN, has_ended
 from holdfast.model.note import Note
-from holdfast.model.numbers import DAYS, NUMBER_WORDS
+from holdfast.model.numbers import DAYS, FIRST_TO_TWELFTH, NUMBER_WORDS
 from holdfast.model.opposition import (
     ALIGNED,
     DENYING,
@@ -46,7 +46,7 @@ from holdfast.model.statement import (
     unpointed,
     without_reasons,
 )
-from holdfast.model.words import FRAME_WORDS, any_of, folded, grammar_in, languages_of, regex, relatives
+from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, grammar_in, languages_of, regex, relatives
 
 Lack = Literal["", "name", "value", "thing"]
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
@@ -251,7 +251,7 @@ def _clauses_left(said: Sentence, known: ReadNote) -> tuple[list[str], Sentence 
     clauses = [(part, part.telling - FRAME_WORDS) for part in parts]
     anew = max(clauses, key=lambda each: (len(each[1] & known.telling), len(each[0].values)), default=None)
     left = (each for each in clauses if each is not anew)
-    told = [part.text.rstrip(".!?") for part, words in left if 2 * len(words - known.telling) > len(words)]
+    told = [part.text.rstrip(".!?;") for part, words in left if 2 * len(words - known.telling) > len(words)]
     return told, anew[0] if anew else None
 
 
@@ -309,12 +309,13 @@ _TURNED = [("before", "after"), ("front", "back"), ("above", "below"), ("inside"
 _TURNS = {one: other for pair in _TURNED for one, other in (pair, pair[::-1])}
 _NUMBER_BEHIND = r"(?=\s(?:\d|an?\s|one|two|three|four|five|six|seven|eight|nine|ten|half))"
 _SENSES = regex(
-    r"(?P<most>\b(?:at most|(?:no|not) more than|up to|max(?:imum)?|h\u00f6chstens|maximal)\b)"
+    r"(?P<most>\b(?:at most|(?:no|not) more than|max(?:imum)?|h\u00f6chstens|maximal)\b"
+    rf"|\bup to\b{_NUMBER_BEHIND})"
     r"|(?P<least>\b(?:at least|(?:no|not) (?:less|fewer) than|min(?:imum)?|mindestens)\b)"
-    rf"|(?P<not>\bno longer\b|\b(?:{any_of(DENYING - {'no'})}|no(?!\.)|dislikes?|hates?|refuses?|forbidden|prohibited"
-    r"|banned|lacks?)\b|\w+n['\u2019]t\b)"
+    r"|(?P<only>\b(?:only|just|solely|exclusively|alone|nur|nothing (?:but|else)|(?:no ?one|nobody) else)\b)"
+    rf"|(?P<not>\bno longer\b|\b\w+-free\b|\b(?:{any_of(DENYING - {'no'})}|no(?!\.)|dislikes?|hates?|refuses?"
+    r"|forbidden|prohibited|banned|lacks?)\b|\w+n['\u2019]t\b)"
     r"|(?P<perhaps>\b(?:probably|perhaps|maybe|possibly|likely|apparently|presumably|might|vielleicht|vermutlich)\b)"
-    r"|(?P<only>\b(?:only|just|solely|exclusively|nur|nothing but)\b)"
     rf"|(?P<about>\b(?:about|around|roughly|approximately|circa|etwa|ungef\u00e4hr){_NUMBER_BEHIND})"
     r"|(?P<exactly>\b(?:exactly|precisely|genau)\b)"
     r"|(?P<must>\b(?:must|(?:has|have) to|shall|need(?:s|ed)?|required|mandatory|muss|m\u00fcssen)\b)"
@@ -350,6 +351,9 @@ class _Known:
         self.read = read
         self.text = note.content[:LONGEST_NOTE]
         self._stems = {VALUE_ENDINGS.sub("", each) for word in words for each in (word, *relatives(word))}
+        self.values = read.values | {
+            str(FIRST_TO_TWELFTH.index(word) + 1) for word in words.intersection(FIRST_TO_TWELFTH)
+        }
         self._stems |= read.telling | {SAME_KIN[word] for word in words & SAME_KIN.keys()}
         self._about = frozenset[int]().union(*map(_asks_for, words))
         self._words = [word for word in words if len(word) > _LONG_ENOUGH]
@@ -402,10 +406,11 @@ def _spans(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | N
         return [_Span(0, len(item.text), _WEIGHS)]
     whole = _other_clauses(item.text, words)
     left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
-    rest = _joined(item.text, left)
-    if not rest:  # one more thing is said, and nothing of it in other words
-        whole = [span._replace(worth=_WEIGHS) for span in whole]
-    return sorted([*whole, *rest])
+    if any(span.worth == _PLAIN for span in left):  # a sentence in other words: nothing tells which clause is one more
+        whole = [span for span in whole if span.worth == _WEIGHS]
+        left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
+        return sorted([*whole, *_joined(item.text, left)])
+    return sorted([*(span._replace(worth=_WEIGHS) for span in whole), *_joined(item.text, left)])
 
 
 def _weighed(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None) -> list[_Span]:
@@ -432,15 +437,17 @@ def _turning(item: Sentence, its: Sentence) -> frozenset[str]:
 def _worth(written: str, word: str, item: Sentence, known: _Known, silent: frozenset[str]) -> int:
     said = sentence_of(written)
     if said.values & item.values:
-        if said.values <= known.read.values or known.tells(word):
+        if said.values <= known.values or known.tells(word):
             return _KNOWN
-        return _WEIGHS if word[:1].isdigit() or word in NUMBER_WORDS or word.removesuffix("s") in DAYS else _PLAIN
+        is_number = word[:1].isdigit() or (word in NUMBER_WORDS and said.values != {"1"})
+        return _WEIGHS if is_number or word.removesuffix("s") in DAYS else _PLAIN
     is_name = said.telling <= item.names and (GERMAN.isdisjoint(item.words) or any(map(str.isdigit, word)))
     if not said.telling & item.telling or (word in silent and not is_name):
         return _SILENT
     if known.tells(word) or said.telling <= known.read.telling:
         return _KNOWN
-    return _WEIGHS if is_name else _PLAIN
+    is_told = word in FIRST_TO_TWELFTH and str(FIRST_TO_TWELFTH.index(word) + 1) in known.values
+    return _KNOWN if is_told else _WEIGHS if is_name else _PLAIN
 
 
 def _other_clauses(text: str, words: Sequence[_Span]) -> list[_Span]:
@@ -450,10 +457,7 @@ def _other_clauses(text: str, words: Sequence[_Span]) -> list[_Span]:
     parts = [(a, b, [span.worth for span in words if a <= span.start < b and span.worth != _SILENT]) for a, b in starts]
     anew = max(parts, key=lambda part: sum(worth == _KNOWN for worth in part[2]))
     left = (part for part in parts if part is not anew and 2 * sum(worth > _SILENT for worth in part[2]) > len(part[2]))
-    return [
-        _Span(a, a + len(text[a:b].rstrip(" .!?")), max(*worths, _WEIGHS if worths.count(_PLAIN) > 1 else _PLAIN))
-        for a, b, worths in left
-    ]
+    return [_Span(a, a + len(text[a:b].rstrip(" .!?")), max(worths)) for a, b, worths in left]
 
 
 def _joined(text: str, words: Sequence[_Span]) -> list[_Span]:
@@ -463,7 +467,8 @@ def _joined(text: str, words: Sequence[_Span]) -> list[_Span]:
     for span in words:
         last = found[-1] if found else _Span(0, 0, _SILENT)
         between = text[last.end : span.start]
-        counts = between == " " and _COUNT.fullmatch(text[last.start : last.end]) and text[span.start].isalpha()
+        is_noun = text[span.start].isalpha() and folded(text[span.start : span.end]) not in STOP_WORDS
+        counts = between == " " and is_noun and _COUNT.fullmatch(text[last.start : last.end])
         if span.worth > _SILENT and found and silent <= _MOST_SILENT and not _BREAKS.search(between):
             found[-1] = _Span(last.start, span.end, max(last.worth, span.worth))
         elif span.worth > _SILENT:
@@ -495,7 +500,8 @@ def _limited(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[st
 
 
 def _denied(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]) -> frozenset[str]:
-    for word in both:
+    counts = [sum("not" in scope.senses for scope in side) for side in (here, there)]
+    for word in both if counts[0] != counts[1] else ():
         mine, its = (["not" in scope.senses for scope in side if word in scope.words] for side in (here, there))
         if all(mine) and not any(its):
             return frozenset({"not"})
@@ -512,11 +518,13 @@ def _modal(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]
 
 
 def _scopes(text: str) -> Iterator[_Scope]:
-    """The clauses of a text; what is denied twice must be."""
+    """The clauses of a text; what is denied twice must be, and what must not be may not."""
     for part in _SCOPES.split(text)[:MOST_SENTENCES]:
         said, senses = sentence_of(part), [str(found.lastgroup) for found in _SENSES.finditer(part)]
         denials = senses.count("not")
-        if denials and denials % 2 == 0:
+        if denials % 2:
+            senses = [sense for sense in senses if sense not in ("must", "may")]
+        elif denials:
             senses = [*(sense for sense in senses if sense != "not"), "must"]
         yield _Scope(said.telling - said.names - FRAME_WORDS, said.values, frozenset(senses))
 
