@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.model.claims import (
+    ABOUT_OF,
     ATTRIBUTES,
     KIN,
     OF_ONE,
@@ -36,7 +37,7 @@ from holdfast.model.claims import (
 )
 from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD
-from holdfast.model.statement import CODE, LONGEST, PAID, SINCE, Statement, is_done, kind_of, statement, stem
+from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
 from holdfast.model.words import folded, regex, table_parts
 
@@ -563,9 +564,10 @@ def _kin_in(said: Claim) -> set[str]:
 
 
 def _belong_to_two(older: Claim, newer: Claim) -> bool:
-    """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "the saddle of Blitz"."""
-    is_apart = bool(older.wholes - newer.stems and newer.wholes - older.stems)
-    return is_apart and older.part == newer.part and not newer.changed
+    """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "of Blitz"; two allergies."""
+    is_added = ABOUT_OF["allergic"] & older.about & newer.about and newer.words.isdisjoint(NEGATIONS)
+    is_apart = older.part == newer.part and older.wholes - newer.stems and newer.wholes - older.stems
+    return bool(is_added or is_apart) and not newer.changed
 
 
 def _name_two(older: Claim, newer: Claim) -> bool:
