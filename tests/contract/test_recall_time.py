@@ -701,3 +701,25 @@ async def test_of_several_the_one_before_the_first_that_tells_of_it_is_meant(
     notes = [(text, {"type": kind}) for text, kind in CHAINS]
     hit = await first_hit(tmp_path / "home", era, notes, query)
     assert (hit["content"], hit["weak"]) == (CHAINS[first][0], False)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "which teacher used to have the class in the mornings?",
+        "who was teacher of the class last school year?",
+        "wer war letztes Schuljahr teacher of the class?",
+        "who used to be teacher of the class?",
+    ],
+)
+async def test_who_used_to_be_what_another_is_now_is_told_first(agent: Agent, query: str) -> None:
+    """Also where somebody else of that place was told between the two."""
+    before, _, _ = [
+        (await agent.remember(text, event_time=day))["id"]
+        for day, text in (
+            ("2026-02-20", "The teacher of the class is Mr Brandt."),
+            ("2026-06-20", "Nurse of the class: Ms Dale"),
+            ("2026-08-20", "The teacher of the class is Ms Okafor."),
+        )
+    ]
+    assert (await agent.recall(query)).found[0] == before

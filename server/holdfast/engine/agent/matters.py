@@ -575,7 +575,7 @@ def _group(end: str, found: Mapping[str, Ranked], matters: Matters) -> set[str]:
         for (old, new), likely in matters.likely.items()
         if likely >= _OF_A_GROUP and end in (old, new) and {old, new} <= found.keys()
         for each in (old, new)
-        if likely >= _LIKELY_ONE or found[new].has_the_words_of(found[old])
+        if likely >= FOLDED or found[new].has_the_words_of(found[old])
     }
     return _surely_with({end} | near, found, matters)
 

@@ -395,8 +395,9 @@ FIRST_MARKS = (
 )
 PAST_MARKS = (
     r"back then|at (?:the|that) time(?! of)|previously|formerly|in the past(?=\s*(?:[?.!,;]|$))|"
-    r"(?<!is )(?<!are )(?<!was )(?:who|we|i|you|they|he|she|it|there|did \w+|did \w+ \w+) (?P<mark>used to)|"
-    r"(?<=did )[\w -]{1,60}? (?P<use>use to)|"
+    r"(?<!is )(?<!are )(?<!was )(?:who|we|i|you|they|he|she|it|there|did \w+|did \w+ \w+|"
+    r"(?:which|what)(?: (?!is |are |was |were )[\w-]+){0,2}) (?P<mark>used to)|(?<=did )[\w -]{1,60}? (?P<use>use to)|"
+    r"(?:last|previous) (?:(?:school|academic) year|season|term)|(?:letzte[ns]?|vorige[ns]?) (?:schuljahr|saison)|"
     r"früher|damals|autrefois|auparavant|à l'époque|anteriormente|en aquel entonces|vroeger|voorheen|in passato"
 )
 # These do so only beside a verb in the past ("what was it before?"): alone they may speak of the order of steps.
