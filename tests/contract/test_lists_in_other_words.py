@@ -217,3 +217,30 @@ async def test_what_is_coming_up_is_not_what_comes_from_somewhere(agent: Agent) 
 async def test_what_is_new_is_what_was_noted_last(agent: Agent, query: str) -> None:
     answer = await agent.call("recall", query=query, limit=2)
     assert [hit["content"] for hit in answer["results"]] == [text for _, text in TOLD[:-3:-1]]
+
+
+@pytest.mark.parametrize(
+    ("query", "there", "heading"),
+    [
+        ("which dentist appointments are there this week?", ("dentist",), "1 note of 26 October"),
+        ("are there any piano appointments this week?", (), 'no "piano"; 2 notes of 26 October'),
+    ],
+)
+async def test_of_what_is_due_what_has_the_word_that_is_asked_for_is_told_or_that_none_has_it(
+    agent: Agent, query: str, there: tuple[str, ...], heading: str
+) -> None:
+    """That there is no space of that name says nothing of what is due."""
+    await agent.remember("Felix, dentist: 29 October 14:40.")
+    await agent.remember("The auditor comes on 30 October at 9:00.")
+    answer = await agent.call("recall", query=query, limit=20)
+    assert heading in answer.text.splitlines()[0]
+    assert all(word in hit["content"] for word in there for hit in answer["results"])
+    assert all(hit["weak"] is not bool(there) for hit in answer["results"])
+
+
+async def test_what_must_be_sent_is_to_do(agent: Agent) -> None:
+    wanted = str((await agent.remember("Must send Lorna my travel receipts."))["id"])
+    rule = str((await agent.remember("Must be quiet after ten."))["id"])
+    found = (await agent.recall("what do I still have to do?")).found
+    assert wanted in found
+    assert rule not in found

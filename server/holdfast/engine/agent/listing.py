@@ -33,7 +33,7 @@ from holdfast.model.ranking import Filter, RankCandidate, Ranked, doubted
 from holdfast.model.when import spans
 from holdfast.model.when.spans import Span, named
 from holdfast.model.when.told import DaysAsked, days_asked, tells_when
-from holdfast.model.words import counted, query_terms
+from holdfast.model.words import counted, folded_words, query_terms, relatives
 
 PERSONS, PERSON_TERMS = 10, 8
 MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
@@ -81,8 +81,8 @@ class Listed:
 
     `among` is where that is looked for, if not wherever the caller's filter allows: in the spaces of the list.
 
-    `window` is the time that they are from, where the question speaks of one; `lacking` are the types that were asked
-    for where none is from then, so that these are others.
+    `window` is the time that they are from, where the question speaks of one; `lacking` are the types, or words, that
+    were asked for where none is from then, so that these are others.
     """
 
     ids: tuple[str, ...]
@@ -273,6 +273,8 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
     """The list of an intent, of the current project where no other is named."""
     window = _window_of_list(asking)
     scopes = _scopes(view, asking, intent)
+    if scopes is None and intent.due and window is not None:  # "doctor" is no space, but says which appointments
+        return _with_words(view, _of_notes(view, asking, replace(intent, place=()), limit, offset), intent.place)
     if scopes is None or (asking.time is not None and window is None and not _is_latest(asking)):
         return None
     if intent.timely and window is None and not asking.wanted.types and not intent.form:
@@ -292,6 +294,16 @@ def _of_notes(view: IndexView, asking: Asking, intent: Intent, limit: int, offse
             if found is not None:
                 return replace(found, window=when, lacking=intent.types if kinds and not types else ())
     return None
+
+
+def _with_words(view: IndexView, found: Listed | None, words: Sequence[str]) -> Listed | None:
+    """Those of a list that have one of these words, or one of its family; where none has it, all, told as others."""
+    terms = {each for word in words for each in (word, *relatives(word))}
+    notes = view.notes(found.ids) if found else {}
+    own = tuple(end for end, item in notes.items() if not terms.isdisjoint(folded_words(item.note.content)))
+    if found is None or not own:
+        return found and replace(found, lacking=(f'"{" ".join(words)}"',))
+    return replace(found, ids=own, listing=replace(found.listing, total=len(own)))
 
 
 def _formed(intent: Intent, types: tuple[str, ...]) -> Intent:
