@@ -221,3 +221,10 @@ async def test_nothing_is_lost_with_a_note_of_which_a_value_is_told_anew(agent: 
     old = await agent.remember("The crane lifts forty tonnes.")
     new = await agent.remember("The crane lifts fifty tonnes.")
     assert (await agent.outdate(old["id"], superseded_by=new["id"]))["notices"] == []
+
+
+async def test_what_was_known_of_a_note_that_was_retired_already_is_told_where_it_is_replaced(agent: Agent) -> None:
+    stored = await agent.remember("The crane lifts forty tonnes.")
+    await agent.outdate(stored["id"], reason="It was scrapped.")
+    answer = await agent.outdate(stored["id"], reason="It was sold.")
+    assert answer["notices"] == ['It was outdated already: the reason was "It was scrapped.".']

@@ -220,7 +220,8 @@ def _indented(text: str) -> str:
 
 def _notices(screen: Screen, notices: Sequence[str]) -> None:
     for notice in notices:
-        screen.say(screen.paint(f"note: {clean(notice)}", "yellow"))
+        told = clean(notice).replace("(include_outdated ", "(--include-outdated ")
+        screen.say(screen.paint(f"note: {told}", "yellow"))
 
 
 def run_remember(options: argparse.Namespace) -> int:

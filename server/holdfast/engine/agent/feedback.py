@@ -37,7 +37,7 @@ from holdfast.model.note import PREFIX, SELF_ID, Note, id_milliseconds, instant,
 from holdfast.model.ranking import QueryVector
 from holdfast.model.records import FEEDBACK, LONGEST_QUESTION, Asked, JournalRecord, Rating, RecallEvent
 from holdfast.model.when.questions import read_time, without_time
-from holdfast.model.words import query_terms, question_key
+from holdfast.model.words import query_terms, question_key, quoted
 from holdfast.store.stored import Change
 
 
@@ -91,7 +91,19 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
     lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, done.change_id)]
     whole = await still_told(ports, [closed.id], closed.superseded_by)
     retired = [await _retired(ports, item.note) for item in new.values() if item.note.is_outdated]
-    return Outdated(closed, done.change_id, (*gate.notices(), *retired, *lost, *whole))
+    return Outdated(
+        closed, done.change_id, (*gate.notices(), *_overwritten(stored.note, closed), *retired, *lost, *whole)
+    )
+
+
+def _overwritten(before: Note, after: Note) -> list[str]:
+    """What was known of a note that had been retired already, and is not any more."""
+    told = (
+        ("the reason", before.outdated_reason, after.outdated_reason),
+        ("superseded_by", before.superseded_by, after.superseded_by),
+    )
+    gone = [f"{name} was {quoted(old)}" for name, old, new in told if before.outdated and old and old != new]
+    return [f"It was outdated already: {', '.join(gone)}."] if gone else []
 
 
 def _end(note: Note, now: str) -> str:

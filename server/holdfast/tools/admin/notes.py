@@ -229,7 +229,7 @@ def _deleted(outcome: WouldDelete | Deleted) -> ToolResult:
         )
     return said(
         f"Nothing was changed yet. {note.id} ({on_one_line(note.title)}) would go to the trash; "
-        f"{outcome.links_in} edges lead to it and {outcome.links_out} leave it. {_again(outcome.confirm)}",
+        f"edges that lead to it: {outcome.links_in}, that leave it: {outcome.links_out}. {_again(outcome.confirm)}",
         filled(DeleteResult, outcome, **named, dry_run=True, change_id=None),
     )
 
