@@ -54,6 +54,7 @@ _LEAST_DIGITS = 4  # of a plain number that names something
 _SHORTEST_OF_TWO = 6
 _WORD_ENDINGS = frozenset("s es ed d ing er ers or ors r rs ly al able ness".split())  # noqa: SIM905
 _OUTSIDE = regex(r"^[\W_]+|[\W_]+$")
+_PLACE_IN = regex(r"^(?:https?://(?=\d))?(\S+\.[\w-]+?)(?::\d+){0,2}$")  # with a line of a file, or a port
 _INNER = regex(r"[-_./:#@\\+~=&%$|]")
 _YEAR = regex(r"(?:19|20)\d\d")
 _DATE = regex(
@@ -108,7 +109,7 @@ def _add_first(found: dict[str, Unit], units: Iterator[Unit]) -> None:
 def _spelt_as_identifiers(plain: str) -> Iterator[Unit]:
     yield from _grouped(plain)
     apart = _GROUPED.sub(lambda match: " " if _is_grouped(match.group()) else match.group(), plain)
-    written = [_OUTSIDE.sub("", word) for word in apart.split()]
+    written = [_PLACE_IN.sub(r"\1", _OUTSIDE.sub("", word)) for word in apart.split()]
     for word, after in itertools.zip_longest(written, written[1:], fillvalue=""):
         if unit := _identifier(word) or _numbered(word, after):
             yield unit
@@ -205,8 +206,7 @@ def _identifier(word: str) -> Unit | None:
         return None
     parts = [part for part in _INNER.split(word) if part]
     steps = [step for part in parts for camel in _CAMEL.split(part) for step in _STEPS.split(camel)]
-    has_digit = any(sign.isdecimal() for sign in word)
-    has_letter = any(sign.isalpha() for sign in word)
+    has_digit, has_letter = any(map(str.isdecimal, word)), any(map(str.isalpha, word))
     if not _is_telling(word, parts, steps, has_digit=has_digit, has_letter=has_letter):
         return None
     loose = not has_digit and (set(_INNER.findall(word)) == {"-"} if len(parts) > 1 else len(steps) == _PAIR)
