@@ -198,6 +198,7 @@ CHANGING = "these days|from now on|any ?more|after all|as of|ab sofort|ya no|plu
 _CHANGES = regex(rf"\b(?:{CHANGING})\b", re.IGNORECASE)
 _WHY = regex(rf"[,;]?\s\b(?:{WHY}|потому)\b", re.IGNORECASE)
 _DATED_LINE = regex(r"\W*(?:\d{1,2}\.? (?P<before>\w+)|(?P<after>\w+) \d{1,2})(?:,? \d{4})?:\s")
+_AT_AN_HOUR = regex(r"\W*\d{1,2}\.? [^\W\d_]{3,9},? (?:at |um )?\d{1,2}[:.]\d\d\b")  # "4 December, 14:40"
 _VERB_ENDINGS = ("ed", "es", "ts", "ds", "ns", "ks", "hs")
 KINDS = frozenset({"users", "things"})  # one of many, where the singular says no more than "somebody"
 _STATES = regex(r"\b(?:is|are|takes?|will|ist|sind|est|es)\b")
@@ -318,7 +319,7 @@ def _statement(content: str) -> Statement:
         role=bool(ROLES & {token.strip(".:") for token in folded(head).split()}),
         meant=_MEANT.search(folded(head)) is not None,
         came=_CAME.search(folded(head)) is not None and _MOVED.isdisjoint(said),
-        one_time=is_case or (not is_changed and _THIS_DAY.search(plain) is not None),
+        one_time=is_case or (not is_changed and (_THIS_DAY.search(plain) or _AT_AN_HOUR.match(plain)) is not None),
         wanted=_WANTED.search(_FOR.split(plain, maxsplit=1)[0]) is not None,
     )
 

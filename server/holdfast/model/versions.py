@@ -4,9 +4,8 @@ Every sign is a number that two claims show together (`Evidence`); the weights a
 (L2 = 1) over all pairs of the notes in bench/data/versions_a.txt and the first halves of bench/data/currency.json
 (`python bench/versions.py --fit` prints them anew). What tells siblings apart for certain, as "berth 4" and "berth 7",
 is no matter of weight: it rules a pair out. The decisions that follow have a line each, for they are not equally dear
-when wrong: which of two hits comes first (`odds`, weighed with how near both are to the question), whether the older
-shrinks to a line behind the newer, and an agent is asked whether to retire it (`FOLDED`; `UNASKED` where the older one
-hardly answers).
+when wrong: which of two hits comes first (`odds`, weighed with how near both are to the question), and whether the
+older shrinks to a line behind the newer (`FOLDED`; `UNASKED` where the older one hardly answers).
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by th
 _SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
 _ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)")
 _NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
+_OWN = frozenset("his her their sein seine seinen ihr ihre ihren son sa ses su sus".split())  # noqa: SIM905 - as one text
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
 # of bench/data/versions_a, c, e and g.txt, the first halves of bench/data/currency.json, half A of DevMem's questions.
 _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53, 0.58, 2.48
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
-_MOST_REST, _MOST_SHARED, _MOST_GAP = 5.0, 4.0, 6.0
-_MOST_ODDS = 6.0  # of the logarithms of odds that reading together gives
+_MOST_REST, _MOST_SHARED, _MOST_GAP, _MOST_ODDS = 5.0, 4.0, 6.0, 6.0  # the last of what reading together gives
 _RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doubt nobody is asked to retire a note
 _READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an order, where two were read together
@@ -567,7 +566,8 @@ def _belong_to_two(older: Claim, newer: Claim) -> bool:
     """Whether they tell of one sort of thing of two others, as "the saddle of Stella" and "of Blitz"; two allergies."""
     is_added = ABOUT_OF["allergic"] & older.about & newer.about and newer.words.isdisjoint(NEGATIONS)
     is_apart = older.part == newer.part and older.wholes - newer.stems and newer.wholes - older.stems
-    return bool(is_added or is_apart) and not newer.changed
+    is_own = _name_two(older, newer) and bool(_OWN & older.words and _OWN & newer.words)  # each drinks theirs
+    return bool(is_added or is_apart or is_own) and not newer.changed
 
 
 def _name_two(older: Claim, newer: Claim) -> bool:
