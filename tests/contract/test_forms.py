@@ -14,6 +14,7 @@ from fastmcp import Client
 from mcp_types import Implementation
 
 from holdfast.model.access import TEXT_CLIENTS, form_for
+from holdfast.model.intent import has_form
 from served import serving
 
 pytestmark = pytest.mark.anyio
@@ -103,3 +104,8 @@ async def test_a_setting_holds_for_every_client(tmp_path: Path, era: str, answer
 def test_the_name_is_taken_as_it_is_given() -> None:
     assert not form_for("codex-mcp-client").structured
     assert form_for("codex-mcp-client-2").structured
+
+
+def test_the_month_of_an_incident_says_nothing_of_what_may_be() -> None:
+    assert has_form("incident", "incident 19 May: burnt smell from the cabinet; fuse blown, back in use")
+    assert not has_form("incident", "Incident reports may be sent by mail.")

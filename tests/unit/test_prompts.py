@@ -428,6 +428,11 @@ def test_a_name_that_is_small_talk_in_lower_case_is_a_name(prompt: str) -> None:
     assert idle(prompt) is None
 
 
+@pytest.mark.parametrize("prompt", ["no, the other way round", "the other way around please"])
+def test_that_it_is_the_other_way_round_names_nothing(prompt: str) -> None:
+    assert idle(prompt) == "empty"
+
+
 @pytest.mark.parametrize("prompt", ["thanks 👍", "super, danke 🎉", "ok 🙏🏽", "perfect ❤️"])
 def test_a_face_beside_thanks_names_nothing(prompt: str) -> None:
     assert idle(prompt) == "empty"

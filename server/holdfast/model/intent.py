@@ -71,18 +71,16 @@ LATEST = _words("latest")
 LISTING = _by_language("listing")
 LIST_VERBS = _words("list_verbs")
 ASKING, ASKING_ONE = _words("asking"), _words("asking_one")
-HAPPENED = _words("happened")
+HAPPENED, OVER = _words("happened"), _words("over")
 NUMERALS = {folded(word): number for word, number in spans.NUMBERS.items() if number > 1}  # "a" is no count
 DID, OF_TASKS = _words("did"), _words("of_tasks")
-OVER = _words("over")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
 COMING = _pattern(_any("coming"))
 AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
 _NEWS = _pattern(rf"\A(?:{_any('news')})\W*\Z")
 _TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
-DECIDE, KEEPING = _words("decide"), _words("keeping")
-ABOUT = _words("about")
+DECIDE, KEEPING, ABOUT = _words("decide"), _words("keeping"), _words("about")
 FILLING = _by_language("filling")
 HERE = _pattern(_any("here"))
 EVERYWHERE = _pattern(_any("everywhere"))
@@ -507,7 +505,9 @@ _ASKED = {cast("Form", form): _pattern(each) for form, each in _alternatives("as
 _BEGINS = {form: _pattern(rf"\W*(?:{each})") for form, each in _alternatives("begins").items()}
 _HABIT, _FINISHED = _pattern(rf"[^.;!?\n]*\b(?:{_any('habit')})\b"), _pattern(_any("finished"))
 _LASTING = _pattern(rf"\W*(?:when|wenn|quand|cuando)\b|[^.;!?\n]*\b(?:{_any('lasting')})\b")
-_REPORT = _pattern(rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*)* ?[:\u2013-] ")
+_REPORT = _pattern(  # in "incident 19 May: …" nothing is said of what may be
+    rf"\W*(?:{_alternatives('openings')[INCIDENT]})(?: [\d#][\w.:-]*| (?:{'|'.join(spans.MONTHS)}))* ?[:\u2013-] "
+)
 _NAMED_FIRST = regex(r"\W*[\w.&'-]+(?: [\w.&'-]+){0,3} ?: (?=\w)")
 _STILL = regex(r"\b(?:still|yet|noch|encore|todavia|aun)\b")
 TASK_TAGS, _DONE_TAGS = _words("todo_tags"), _words("done_tags")

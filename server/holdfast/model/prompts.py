@@ -320,6 +320,7 @@ _SAYING = regex(
     r"\b(?:good ?night|sleep well|never ?mind|nvm|no worries|(?:that |it )?makes sense|did the trick|take your time"
     r"|(?:talk|speak) (?:to (?:you|u) |again )?(?:soon|later|then|tomorrow|again)"
     r"|(?:talk|speak)(?: to (?:you|u))?(?=\W*\Z)|(?:once|one) more|shorter|less jargon"
+    r"|the other way a?round"
     r"|forget (?:it|about it)|(?:let's|lets) (?:table|park|drop|leave) (?:it|this|that)"
     r"|(?:you|just) (?:decide|choose|pick)(?= (?:for me|one|it|yourself|please)\b|\W*\Z)"
     r"|(?:decide|choose) (?:for )?yourself|your (?:choice|call)|i leave (?:it|that|this) to you"
