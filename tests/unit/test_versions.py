@@ -293,6 +293,12 @@ SERIES = (
     ("Holiday cover: Ivo, 4 to 10 January.", "Holiday cover: Jana, 11 to 17 January."),
     ("Urlaubsvertretung: Ivo, 4. bis 10. Januar.", "Urlaubsvertretung: Jana, 11. bis 17. Januar."),
     ("INC-311: the payment queue was stuck for 20 minutes.", "INC-314: the payment queue was stuck for 45 minutes."),
+    ("Sprint 41 delivered 23 points.", "Sprint 42 delivered 31 points."),
+    ("Release 3.1 went out without incidents.", "Release 3.2 went out with two incidents."),
+    ("Version 2.4 was published without problems.", "Version 2.5 was published without problems."),
+    ("Invoice 2026-0041 to Elbe GmbH: 1200 euros.", "Invoice 2026-0057 to Elbe GmbH: 900 euros."),
+    ("Audit of Q1: 4 findings.", "Audit of Q2: 7 findings."),
+    ("Sprint 41: 23 Punkte.", "Sprint 42: 31 Punkte."),
 )
 NO_SERIES = (
     ("The deadline is 3 May.", "The deadline is 10 May."),
@@ -306,6 +312,11 @@ NO_SERIES = (
     ("The fee in 2025: 40 euros.", "The fee in 2026: 45 euros."),
     ("Fee in May: 12 euros.", "Fee in June: now 14 euros."),
     ("Release v2.3 is deployed.", "Release v2.4 is deployed."),
+    ("Release 3.1 was deployed on Monday.", "Release 3.2 was deployed on Friday."),
+    ("Release 3.1 went out without incidents.", "We are on release 3.2 now."),
+    ("Sprint 41 ends on Friday.", "Sprint 42 ends on Friday."),
+    ("The rent in 2025: 900 euros.", "The rent in 2026: 950 euros."),
+    ("From version 2.4 on: 3 licences.", "From version 2.5 on: 4 licences now."),
 )
 
 

@@ -28,6 +28,25 @@ PERIOD = regex(
     rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(spans.MONTHS)}\b", re.IGNORECASE
 )
 
+# One of a numbered series and what came of it: "Sprint 41 delivered 23 points", "Invoice 2026-0041: 1200 euros".
+_OF_A_SERIES = regex(
+    r"\W*(?!(?:from|since|until|as of|ab|seit|bis)\b)"
+    r"((?:[^\W\d_]+ )*?(?!(?:from|since|until|till|by|at|on|in|for|to|after|before|about|than|most|least|ab|seit|bis|"
+    r"am|im|zum|fur|le|en|el|para)\b)[^\W\d_]+) (?:no\.? |nr\.? |#)?(?!(?:19|20)\d\d\b(?!-))(?=[a-z.-]*\d)([\w.-]*\w)"
+    r"(?:[^:.!?]*:\s+\d|\s+(?:was |were |has been |have been )?(?:went|took|brought|had|found|came|gave|got|made|ran|"
+    r"cost|sold|drew|saw|lost|won|sent|paid|held|heard|seen|(?!need|us|nam|bas|deploy|install|introduc|activat|adopt|"
+    r"replac|enabl|start|mov|schedul|plann|requir|suppos|assign|allow|call|lock|releas|locat)[a-z]{2,}ed|hatte|brachte|"
+    r"lieferte|ergab|endete|dauerte)\b)"
+)
+_HEAD = 200  # characters in which a text says of what it is
+
+
+def came_of_two(one: str, other: str) -> bool:
+    """Whether two texts tell what came of two of one numbered series."""
+    first, second = (_OF_A_SERIES.match(folded(text[:_HEAD])) for text in (one, other))
+    return first is not None and second is not None and first[1] == second[1] and first[2] != second[2]
+
+
 # What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.
 NUMBERED = frozenset(
     """step phase part week sprint chapter lesson ticket issue bug incident invoice order room node host shard rack

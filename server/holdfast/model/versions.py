@@ -35,7 +35,7 @@ from holdfast.model.claims import (
     said_besides,
 )
 from holdfast.model.identifiers import which_of
-from holdfast.model.numbers import PERIOD
+from holdfast.model.numbers import PERIOD, came_of_two
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
 from holdfast.model.words import folded, regex, table_parts
@@ -499,7 +499,8 @@ def are_entries(older: str, newer: str) -> bool:
     turns = {found[0] for text in (older, newer) if (found := PERIOD.search(text))}
     is_of_day = days and (much or (not PAID.isdisjoint(one.words & other.words) and _frame(one, other) >= _SAME_FRAME))
     is_told = other.changed or not SINCE.isdisjoint(other.words)  # since when it is so
-    return not is_told and (codes or is_of_day or (words and len(turns) > 1))
+    is_entry = codes or is_of_day or (words and len(turns) > 1)
+    return (is_entry and not is_told) or came_of_two(older, newer)
 
 
 def _series(said: Claim) -> list[set[str]]:
