@@ -34,15 +34,14 @@ from holdfast.model.maintenance import (
     composite,
     cosine,
     is_in_another_language,
-    majority_space,
-    passage,
     shared_words,
     told,
     weight_of,
     within_budget,
 )
-from holdfast.model.note import Note
+from holdfast.model.note import Note, majority_space
 from holdfast.model.opposition import LONG
+from holdfast.model.passages import sentence_in
 from holdfast.model.records import judgement
 from holdfast.model.versions import ReadTogether
 from holdfast.store.records import read_record
@@ -238,15 +237,15 @@ def test_the_majority_has_the_space_and_of_equals_the_first() -> None:
 
 
 def test_of_a_long_text_the_sentence_that_matters_is_shown() -> None:
-    assert passage("short  and\nwhole", "whole", 100) == "short and whole"
+    assert sentence_in("short  and\nwhole", "whole", 100) == "short and whole"
     long = " ".join(f"Sentence number {number} is about nothing." for number in range(40))
-    shown = passage(long, "Sentence number 20 is about nothing.", 120)
+    shown = sentence_in(long, "Sentence number 20 is about nothing.", 120)
     assert shown.startswith("… Sentence number 20 is")
     assert len(shown) <= 126
     assert shown.endswith(" …")
-    assert passage(long, "Sentence number 39 is about nothing.", 120) == "… Sentence number 39 is about nothing."
-    assert passage(f"{long} {'A long one ' * 20}", "A long one " * 20, 120).endswith("A long one")
-    assert passage(long, "", 120).startswith("Sentence number 0")
+    assert sentence_in(long, "Sentence number 39 is about nothing.", 120) == "… Sentence number 39 is about nothing."
+    assert sentence_in(f"{long} {'A long one ' * 20}", "A long one " * 20, 120).endswith("A long one")
+    assert sentence_in(long, "", 120).startswith("Sentence number 0")
 
 
 def test_a_budget_goes_to_conflicts_first_and_something_is_always_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,10 +31,11 @@ from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
 from holdfast.model.numbers import DAYS, MEASURES, NUMBER_WORDS
 from holdfast.model.opposition import LONG, Comparison, compared, to_read
+from holdfast.model.passages import sentence_in
 from holdfast.model.statement import stem
 from holdfast.model.tokens import most_tokens
 from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together
-from holdfast.model.words import languages_of, query_terms, regex
+from holdfast.model.words import alike_in_letters, languages_of, query_terms, regex
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
 Verdict = Literal["supports", "contradicts", "evolved_from", "part_of", "depends_on", "related_to", "none"]
@@ -54,7 +55,6 @@ PERHAPS = 0.65  # likeness and shared words together from which on two are read 
 SMALLEST_CLUSTER, LARGEST_CLUSTER = 3, 5
 LEAST_WEIGHT = 0.5  # of an edge that somebody judged
 SHOWN: Mapping[Kind, int] = {"conflicts": 130, "merges": 240, "links": 110, "consolidations": 110}  # characters
-LONGEST_SENTENCE = 300  # that is shown whole
 BUDGET_TOKENS = 3600  # of all notes of a batch, counted as too many rather than too few
 NOTE_TOKENS = 12  # what a note costs beside its text
 NEIGHBOURS = 15  # that are looked at
@@ -76,7 +76,6 @@ TOLD: Mapping[str, tuple[float, float]] = {
     "denial": (1.10, 0.66),
     "name": (1.85, -0.42),
 }
-_LONGEST_TITLE = 80
 _ENDS = regex(r"(?<=[.!?;])\s+|\n+")
 _EVERYDAY = frozenset(  # of German, French and Spanish: what questions have no use for, as "die", or ask for
     """die kein keinen war darf ans ins unter neben unsere unseren ihre ihren sehr mehr jeder jede jeden jedes kommt
@@ -193,7 +192,8 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
         return _pair_by_words(Seen(item.likeness, comparison, frozenset(), frozenset(kinds)), later, earlier, item)
     is_near = item.likeness >= LINK and rank < LINKS_EACH
     may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
-    seen = Seen(item.likeness, comparison, frozenset(may if is_near else may - {"links"}), frozenset(kinds))
+    may = may if is_near else may - {"links"}
+    seen = Seen(item.likeness, comparison, frozenset(may), frozenset(kinds))
     kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open & seen.asked), None)
     evidence = comparison.shared + item.likeness
     if not seen.open & seen.asked or (kind is None and (evidence < PERHAPS or item.is_linked)):
@@ -293,7 +293,7 @@ def _names_something(word: str) -> bool:
 def _of_kind(kind: Kind, pair: Candidate, seen: Seen) -> Candidate:
     later, earlier = (text.note for text in pair.texts)
     passages = tuple(
-        passage(note.content, of, SHOWN[kind])
+        sentence_in(note.content, of, SHOWN[kind])
         for note, of in zip((later, earlier), seen.comparison.passages, strict=True)
     )
     similarity = composite(seen.likeness, later, earlier) if kind == "merges" else seen.likeness
@@ -383,17 +383,6 @@ def _may_merge(one: Note, other: Note) -> bool:
     return one.space == other.space and (one.type == other.type or {one.type, other.type} <= STATEMENTS)
 
 
-def passage(content: str, sentence: str, most: int) -> str:
-    """As much of a text as is shown: all of it if it is short, else the sentence that matters with what follows."""
-    text = " ".join(content.split())
-    if len(text) <= most:
-        return text
-    wanted = " ".join(sentence.split())
-    start = max(text.find(wanted), 0)
-    most = max(most, min(len(wanted), LONGEST_SENTENCE))
-    return ("… " if start else "") + shown_text(text[start:], most)
-
-
 @lru_cache(16)  # one note is compared with many
 def _terms(title: str, content: str) -> frozenset[str]:
     return frozenset(query_terms(f"{title} {content}"))
@@ -406,16 +395,7 @@ def composite(likeness: float, one: Note, other: Note) -> float:
     shared = len(said & also) / len(said | also) if said | also else 0.0
     head = meaning * likeness + words * shared
     least = (MERGE - head) / titles
-    return head if least > 1.0 else head + titles * _title_likeness(one.title, other.title, least)
-
-
-def shown_text(content: str, most: int) -> str:
-    """The beginning of a text, cut at a word."""
-    if len(content) <= most:
-        return content
-    head = content[:most]
-    cut = head.rfind(" ")
-    return f"{head[:cut] if cut > most // 2 else head} …"
+    return head if least > 1.0 else head + titles * alike_in_letters(one.title, other.title, least)
 
 
 def within_budget(lists: Sequence[Sequence[Candidate]]) -> list[int]:
@@ -429,12 +409,6 @@ def within_budget(lists: Sequence[Sequence[Candidate]]) -> list[int]:
                 return counts
             counts[place] += 1
     return counts
-
-
-def majority_space(notes: Sequence[Note]) -> str:
-    """The space that most of the notes have; of equal ones the first."""
-    spaces = [note.space for note in notes]
-    return max(dict.fromkeys(spaces), key=spaces.count)
 
 
 def cosine(one: bytes, other: bytes) -> float:
@@ -467,7 +441,7 @@ def _clusters(seed: Text, near: Sequence[Near]) -> list[Candidate]:
     if len(members) < SMALLEST_CLUSTER - 1:
         return []
     texts = (seed, *(item.text for item in members))
-    passages = tuple(passage(text.note.content, "", SHOWN["consolidations"]) for text in texts)
+    passages = tuple(sentence_in(text.note.content, "", SHOWN["consolidations"]) for text in texts)
     return [Candidate("consolidations", texts, members[-1].likeness, passages)]
 
 
@@ -483,25 +457,6 @@ def _in_order(one: Text, other: Text) -> tuple[Text, Text]:
     """The pair, the newer one first."""
     older, _ = in_time(one.note, other.note)
     return (other, one) if older is one.note else (one, other)
-
-
-def _title_likeness(one: str, other: str, least: float) -> float:
-    """1 less the share of letters that differ (Levenshtein), without regard to case; 0 where a title is missing.
-
-    Below `least` it may be 0 too: letters are not compared to the end where the answer is clear.
-    """
-    a, b = one.casefold()[:_LONGEST_TITLE], other.casefold()[:_LONGEST_TITLE]
-    if not a or not b:
-        return 0.0
-    most = (1.0 - least) * max(len(a), len(b))
-    row = list(range(len(b) + 1))
-    for i, letter in enumerate(a, 1):
-        before, row[0] = row[0], i
-        for j, its in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != its))
-        if min(row) > most:
-            return 0.0
-    return 1.0 - row[-1] / max(len(a), len(b))
 
 
 def without(items: Sequence[Candidate], taken: Collection[str]) -> list[Candidate]:

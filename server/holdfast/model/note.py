@@ -554,3 +554,9 @@ def may_be_versions(older: Note, newer: Note) -> bool:
 def are_near(one: str, other: str, time: timedelta = SAME_TIME) -> bool:
     """Whether two instants are less than that apart."""
     return abs(moment(one) - moment(other)) < time
+
+
+def majority_space(notes: Sequence[Note]) -> str:
+    """The space that most of the notes have; of equal ones the first."""
+    spaces = [note.space for note in notes]
+    return max(dict.fromkeys(spaces), key=spaces.count)

@@ -554,3 +554,26 @@ def most_of_each(contents: Sequence[str], most: int, room: int) -> int:
 def _at_most(content: str, most: int) -> int:
     """What a note costs, as far as that matters."""
     return most if len(content) > most * _NEVER_MORE else min(most, most_tokens(content))
+
+
+LONGEST_SENTENCE = 300  # that is shown whole
+
+
+def sentence_in(content: str, sentence: str, most: int) -> str:
+    """As much of a text as is shown: all of it if it is short, else the sentence that matters with what follows."""
+    text = " ".join(content.split())
+    if len(text) <= most:
+        return text
+    wanted = " ".join(sentence.split())
+    start = max(text.find(wanted), 0)
+    most = max(most, min(len(wanted), LONGEST_SENTENCE))
+    return ("… " if start else "") + cut_at_word(text[start:], most)
+
+
+def cut_at_word(content: str, most: int) -> str:
+    """The beginning of a text, cut at a word."""
+    if len(content) <= most:
+        return content
+    head = content[:most]
+    cut = head.rfind(" ")
+    return f"{head[:cut] if cut > most // 2 else head} …"

@@ -536,3 +536,25 @@ def lowered(text: str) -> str:
 def plainly(words: str) -> str:
     """Words without accents, with a space wherever one or a hyphen stands between two."""
     return re.sub(r"[\s-]", " ", lowered(words))
+
+
+_LONGEST_COMPARED = 80  # letters
+
+
+def alike_in_letters(one: str, other: str, least: float) -> float:
+    """1 less the share of letters that differ (Levenshtein), without regard to case; 0 where one is empty.
+
+    Below `least` it may be 0 too: letters are not compared to the end where the answer is clear.
+    """
+    a, b = one.casefold()[:_LONGEST_COMPARED], other.casefold()[:_LONGEST_COMPARED]
+    if not a or not b:
+        return 0.0
+    most = (1.0 - least) * max(len(a), len(b))
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, its in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != its))
+        if min(row) > most:
+            return 0.0
+    return 1.0 - row[-1] / max(len(a), len(b))

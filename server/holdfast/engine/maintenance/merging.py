@@ -25,7 +25,7 @@ from holdfast.engine.maintenance.verdicts import (
 from holdfast.errors import ConflictError
 from holdfast.index.rows import IndexedNote
 from holdfast.model.lifecycle import MemoryStoredEvent, read_evidence, updated
-from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER, majority_space
+from holdfast.model.maintenance import CONSOLIDATED, MERGED, TOGETHER
 from holdfast.model.note import (
     GLOBAL_SPACE,
     SELF_ID,
@@ -34,6 +34,7 @@ from holdfast.model.note import (
     Note,
     filled,
     in_time,
+    majority_space,
     memory_type,
     said_at,
     tags_once,
