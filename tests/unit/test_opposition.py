@@ -406,3 +406,39 @@ def test_a_phrase_that_nothing_takes_the_place_of_is_left_with_what_is_replaced(
     older: str, newer: str, left: str
 ) -> None:
     assert left_in_part(noted(older), noted(newer)) == left
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The bins are emptied each Wednesday.", "On Wednesdays the bins are emptied."),
+        ("On Sundays we bake rolls.", "Sunday's bread: rolls."),
+        ("The consent form must be signed before any anaesthesia.", "No anaesthesia without a signed consent form."),
+        ("Emil can't stand mushrooms.", "Mushrooms are something that Emil hates to eat."),
+        ("The user dislikes long emails.", "The user does not like emails that are long."),
+        ("The fuse for the garage is number 14.", "In the fuse box, no. 14 is the garage."),
+        ("The meeting starts at 8:30.", "The meeting begins at half past eight."),
+    ],
+)
+def test_other_words_for_the_same_are_no_difference(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        assert compared(*map(noted, pair)).difference == "none"
+
+
+def test_a_value_in_a_reason_is_none_of_what_is_told() -> None:
+    newer = "Reminders go out 24 hours before the visit, because owners forgot again after two days."
+    assert compared(noted(newer), noted("Reminders go out 48 hours before the visit.")).difference == "value"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("The gate is locked at night.", "The gate is not locked at night.", "denial"),
+        ("Emil likes mushrooms.", "Emil does not like mushrooms.", "opposites"),
+        ("Emil loves mushrooms.", "Emil hates mushrooms.", "opposites"),
+        ("The walk begins at the mill.", "The walk ends at the mill.", "opposites"),
+        ("The bins are emptied on Wednesdays.", "The bins are emptied on Thursdays.", "value"),
+    ],
+)
+def test_what_differs_still_does_in_one_wording(one: str, other: str, difference: str) -> None:
+    assert compared(noted(one), noted(other)).difference == difference

@@ -30,7 +30,7 @@ from holdfast.model.claims import Claim, Term, claim, say_the_same
 from holdfast.model.note import Note, in_time, may_be_versions
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
 from holdfast.model.statement import DENIALS, clauses, unpointed, without_reasons
-from holdfast.model.values import spelled_as
+from holdfast.model.values import in_one_wording, spelled_as, unshortened
 from holdfast.model.versions import FOLDED, LED, judged, likelihood
 from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex, typewritten
 
@@ -49,12 +49,9 @@ _DUTIES = frozenset({"should", "must", "shall"})
 _WELL = frozenset({"well", "fine", "great", "reliably", "perfectly", "flawlessly", "properly", "correctly"})
 _WORKS = frozenset({"work", "works", "worked", "working"})
 _PAIRS = (
-    "should always vs should never",
-    "works well vs doesn't work",
-    "causes vs prevents",
-    "increases vs decreases",
+    "should always vs should never", "works well vs doesn't work", "causes vs prevents", "increases vs decreases",
     "enables vs blocks",
-)
+)  # fmt: skip
 _VERBS = {
     stem + ending: (name, side)
     for name, side, stem, endings in (
@@ -204,11 +201,10 @@ LONG = 400  # characters of a note, of which more is said than can be read besid
 LIKELY_IN_PART, _OF_SENTENCES = 0.3, 0.75  # of sentences that a question is about: one fact; their usual cosine
 LIKELY_IN_BOTH = 0.7  # where both notes are long: each says much, and something of it is alike by chance
 _OF_ONE_SENTENCE = 0.5  # the same of one out of a long note: by this one in ten that are held for one fact are not
-_ENDS = regex(r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
+_ENDS = regex(r"(?<=[.!?;])(?!(?<=\b[Nn]o\.)\s+\d)\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
 _TOKEN = regex(rf"[^\W_][\w{SIGNS}.,:/@*%-]*[\w{SIGNS}%*]|[^\W_]%?")
 _VALUE = regex(r"v?(\d+(?:[.,:]\d+)*)(?:%|[a-z]{1,3})?\Z")
 _PART = regex(rf"(?:[^\W_]|[{SIGNS}])+")
-_HALF_HOUR = regex(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
 VALUE_ENDINGS = regex(r"(?<=\w{3})(?:ations?|ings?|ments?|ied|ies|ed|es|s|e|y|ly)\Z")
 _NUMBERS = {word: str(number) for word, number in (NUMBER_WORDS | SCALES).items()} | {
     "once": "1", "twice": "2", "single": "1", "double": "2", "both": "2",
@@ -220,13 +216,12 @@ _TIMES = frozenset(
     minutes hour hours day days night nights week weeks month months year years""".split()  # noqa: SIM905
 )
 DENYING = DENIALS | {"nobody", "nothing", "neither", "nor", "gone", "nichts", "jamas"}
-_CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 _OPPOSITES = (
     "upper lower|leading trailing|on off|open closed|opens closes|single double|allowed forbidden|allow forbid|"
     "enabled disabled|manual automatic|manually automatically|public private|internal external|"
-    "ascending descending|likes dislikes|loves hates|accepts refuses|accepted refused|"
+    "ascending descending|likes dislikes|like dislikes|loves dislikes|accepts refuses|accepted refused|"
     "synchronous asynchronous|required optional|always never|left right|hot cold|light dark|tabs spaces|"
-    "begin end|begins ends|starts ends|minimum maximum|local remote|true false"
+    "start end|starts ends|minimum maximum|local remote|true false"
 )
 _OPPOSITE: dict[str, frozenset[str]] = {}
 for _one, _other in (pair.split() for pair in _OPPOSITES.split("|")):
@@ -246,7 +241,9 @@ class Sentence:
 
     @property
     def denies(self) -> bool:
-        return not DENYING.isdisjoint(self.words)
+        """Not so "no ... without", which states it."""
+        denied = self.words & DENYING
+        return bool(denied) and not (len(denied) > 1 and "without" in denied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +272,7 @@ def compared(one: Note, other: Note) -> Comparison:
 
 @lru_cache(2048)  # the calls of a run look at the same pairs
 def _compared(title: str, content: str, its_title: str, its_content: str) -> Comparison:
-    mine, its = read_note(title, content), read_as(content, its_title, its_content)
+    mine, its = _in_one_wording("", title, content), _in_one_wording(content, its_title, its_content)
     pairs = in_order(mine, its)
     best = pairs[0][0]
     for shared, i, j in matched(pairs):
@@ -513,6 +510,13 @@ def read_as(one: str, title: str, content: str) -> ReadNote:
     return _reading(title, tuple(replace(sentence_of(spelled_as(one, part)), text=part) for part in parts))
 
 
+@lru_cache(1024)
+def _in_one_wording(one: str, title: str, content: str) -> ReadNote:
+    """The same, with one word for what several say, and without reasons."""
+    parts = ((part, in_one_wording(spelled_as(one, part))) for part in _parts(title, content))
+    return _reading(title, tuple(replace(sentence_of(plain), text=part) for part, plain in parts))
+
+
 def _parts(title: str, content: str) -> list[str]:
     return [part.strip() for part in _ENDS.split(unpointed(content)) if part.strip()][:MOST_SENTENCES] or [title]
 
@@ -528,18 +532,18 @@ def _reading(title: str, sentences: tuple[Sentence, ...]) -> ReadNote:
 
 def sentence_of(text: str) -> Sentence:
     telling, values, names, words = set(), set(), set(), set()
-    plain = _CONTRACTED.sub(r"\1\2 not", _HALF_HOUR.sub("30 minutes", text.replace("\u2019", "'")))
-    for place, found in enumerate(_TOKEN.finditer(plain)):
+    for place, found in enumerate(_TOKEN.finditer(unshortened(text))):
         written = found.group()
         token = folded(written)
+        day = token.removesuffix("'s").removesuffix("s")
         words.add(token)
         value = _VALUE.match(token)
         if value:
             values.add(value.group(1).lstrip("0").replace(",", ".") or "0")
         elif token in _NUMBERS:
             values.add(_NUMBERS[token])
-        elif token in _TIMES or token in DAYS or token.removesuffix("s") in DAYS:
-            values.add(VALUE_ENDINGS.sub("", token))
+        elif token in _TIMES or token in DAYS or day in DAYS:
+            values.add(day if day in DAYS else VALUE_ENDINGS.sub("", token))
         elif token not in STOP_WORDS and token not in DENYING:
             stems = {VALUE_ENDINGS.sub("", part) for part in _PART.findall(token) if part not in STOP_WORDS}
             telling |= stems

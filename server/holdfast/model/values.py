@@ -567,3 +567,23 @@ def numbers(low: str, cased: str) -> Iterator[Number]:
         else:
             amount = PARTS[plainly(found["some"] or found["article"])] + half
             yield Number(*found.span(), (amount,), "words" if amount > _MOST_OF_ARTICLES else "article")
+
+
+_AVERSE = regex(r"\b(?:can(?:'t|not) stand|(?:do|does)(?:n't| not) like|(?:hate|detest|loathe)s?(?: to \w+)?)\b")
+_NUMBER_OF, _BEGIN = regex(r"\bno\.? (?=\d)", re.IGNORECASE), regex(r"\bbegin(s?)\b")
+_BECAUSE = regex(r"(?<=\w),? because (?!of\b)[^.;!?]*", re.IGNORECASE)
+
+
+def in_one_wording(text: str) -> str:
+    """A sentence without its reason, and with one word for what several say: "begins", "starts"; "can't stand"."""
+    plain = _NUMBER_OF.sub("number ", _BECAUSE.sub("", text.replace("\u2019", "'")))
+    return _BEGIN.sub(r"start\1", _AVERSE.sub("dislikes", plain))
+
+
+_HALF_HOUR = regex(r"\bhalf(?: an |-)hour\b", re.IGNORECASE)
+_CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
+
+
+def unshortened(text: str) -> str:
+    """A text with "not" for "n't", and a half hour in minutes."""
+    return _CONTRACTED.sub(r"\1\2 not", _HALF_HOUR.sub("30 minutes", text.replace("\u2019", "'")))
