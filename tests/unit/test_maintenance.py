@@ -465,3 +465,42 @@ def test_entries_of_a_series_are_in_no_cluster() -> None:
     months = ("May", "June", "July", "August")
     one, *others = (text(number, f"The meter in {month}: 2{number}2 kWh.") for number, month in enumerate(months))
     assert candidates("consolidations", one, [near(other) for other in others]) == []
+
+
+def read_of(older: str, newer: str, said: ReadTogether, likeness: float = 0.95, **given: Any) -> Candidate | None:
+    """What a pair of notes is once it was read."""
+    pairs = all_candidates(text(1, older, title=""), [near(text(2, newer, title=""), likeness, **given)])
+    return as_read(pairs[0], said) if pairs else None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The tyre pressure of the car is 2.4 bar.", "The tyre pressure of the cargo bike is 4.5 bar."),
+        ("The detector in the hall has a battery from 2024.", "The detector in the attic has a battery from 2026."),
+        ("Emil's shoe size is 35.", "Lotte's shoe size is 32 now."),
+        ("Lotte's class teacher is Mr. Thiessen.", "Emil's class teacher is Mrs. Lind."),
+    ],
+)
+def test_what_is_told_of_two_things_of_one_kind_is_not_offered_however_it_reads(older: str, newer: str) -> None:
+    pair = read_of(older, newer, ReadTogether(6.0, -6.0))
+    assert pair is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The tyre pressure of the car is 2.4 bar.", "The pressure of the car's tyres is 2.6 bar."),
+        ("Lotte's class teacher is Mr. Thiessen.", "Lotte's class teacher is Mrs. Lind."),
+        ("The treasurer of the choir is Wim.", "Ottilie is the treasurer of the choir."),
+    ],
+)
+def test_another_value_of_one_thing_is_offered_as_a_conflict(older: str, newer: str) -> None:
+    pair = read_of(older, newer, ReadTogether(6.0, -6.0))
+    assert pair is not None
+    assert pair.kind == "conflicts"
+
+
+def test_two_things_of_one_kind_are_no_pair_by_words_either() -> None:
+    of = [text(1, "Lotte's class teacher is Mr. Thiessen."), text(2, "Emil's class teacher is Mrs. Lind.")]
+    assert all_candidates(of[0], [near(of[1], 0.6, by_words=True)]) == []

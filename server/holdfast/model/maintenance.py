@@ -26,7 +26,7 @@ from functools import lru_cache
 from operator import mul
 from typing import Literal, get_args
 
-from holdfast.model.claims import claim
+from holdfast.model.claims import Claim, Term, claim
 from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
 from holdfast.model.numbers import DAYS, MEASURES, NUMBER_WORDS
@@ -34,7 +34,15 @@ from holdfast.model.opposition import LONG, Comparison, compared, to_read
 from holdfast.model.passages import sentence_in
 from holdfast.model.statement import stem
 from holdfast.model.tokens import most_tokens
-from holdfast.model.versions import FOLDED, ReadTogether, are_entries, are_twins, likelihood, likelihood_together
+from holdfast.model.versions import (
+    FOLDED,
+    ReadTogether,
+    are_entries,
+    are_twins,
+    evidence,
+    likelihood,
+    likelihood_together,
+)
 from holdfast.model.words import alike_in_letters, languages_of, query_terms, regex
 
 Kind = Literal["links", "conflicts", "merges", "consolidations"]
@@ -208,7 +216,8 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
 def _pair_by_words(seen: Seen, later: Text, earlier: Text, item: Near) -> Candidate | None:
     """The pair by the words that the two share; nothing more can be read of it."""
     may = _open(later.note, earlier.note, item, differ=seen.comparison.difference != "none")
-    fitting = _fitting_by_words(later.note, earlier.note, seen) if item.likeness >= IN_WORDS else ()
+    is_one = item.likeness >= IN_WORDS and not _are_two(earlier.note.content, later.note.content)
+    fitting = _fitting_by_words(later.note, earlier.note, seen) if is_one else ()
     kind = next((kind for kind in fitting if kind in may & seen.asked), None)
     if kind is None:
         return None
@@ -365,8 +374,7 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
         return pair
     later, earlier = (text.note for text in pair.texts)
     is_long = max(len(later.content), len(earlier.content)) > LONG
-    told_of = claim(earlier.content), claim(later.content)
-    if not is_long and (are_twins(*told_of) or are_entries(earlier.content, later.content)):
+    if not is_long and _are_two(earlier.content, later.content):
         return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     is_link = pair.kind == "links"
@@ -381,6 +389,28 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
 
 def _may_merge(one: Note, other: Note) -> bool:
     return one.space == other.space and (one.type == other.type or {one.type, other.type} <= STATEMENTS)
+
+
+def _are_two(earlier: str, later: str) -> bool:
+    """Whether what is written tells that two texts are about two things of one kind, whatever reading them says."""
+    one, other = claim(earlier), claim(later)
+    return are_twins(one, other) or are_entries(earlier, later) or _have_two_subjects(earlier, later)
+
+
+def _have_two_subjects(earlier: str, later: str) -> bool:
+    """As "the pressure of the car is 2.4 bar" and "of the bike 4.5", or "Emil's teacher is ..." and "Lotte's ..."."""
+    one, other = claim(earlier), claim(later)
+    mine, its = _subject(one), _subject(other)
+    left, fresh = [term for term in mine if not other.holds(term)], [term for term in its if not one.holds(term)]
+    if not left or not fresh or len(left) == len(mine):
+        return False
+    is_written_alike = 4 * len(one.words & other.words) >= len(one.words) + len(other.words)
+    is_of_two = is_written_alike and not other.changed and bool(evidence(earlier, later, None).signs["other values"])
+    return is_of_two or (left[0].owner and fresh[0].owner)
+
+
+def _subject(said: Claim) -> list[Term]:
+    return [term for term in said.head if term.subject and term.kind != "value" and not term.generic]
 
 
 @lru_cache(16)  # one note is compared with many
