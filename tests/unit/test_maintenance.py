@@ -504,3 +504,33 @@ def test_another_value_of_one_thing_is_offered_as_a_conflict(older: str, newer: 
 def test_two_things_of_one_kind_are_no_pair_by_words_either() -> None:
     of = [text(1, "Lotte's class teacher is Mr. Thiessen."), text(2, "Emil's class teacher is Mrs. Lind.")]
     assert all_candidates(of[0], [near(of[1], 0.6, by_words=True)]) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said", "kind"),
+    [
+        ("The rent is 900 euros and is paid by Ines.", "The rent is 950 euros.", (-5.0, -5.0), "conflicts"),
+        ("The rehearsal is on Mondays; bring a stand.", "The rehearsal is on Tuesdays.", (-3.6, -4.1), "conflicts"),
+        ("Invoices go to Elbe GmbH by post, in two copies.", "Invoices go to Elbe GmbH by email.",
+         (-3.0, -4.0), "conflicts"),
+        ("The gate is locked at night; Tim has the key.", "The gate is not locked at night.",
+         (-4.4, -5.4), "conflicts"),
+        ("Rye comes from the Mühlbach mill.", "Rye is brought by Hofer now, no longer by the Mühlbach mill.",
+         (-0.2, 0.3), "conflicts"),
+        ("The lift takes at most 6 people.", "The lift takes at least 6 people.", (2.0, -2.0), "conflicts"),
+        ("The cottage has no internet.", "There is no internet connection in the cottage.", (4.3, 1.0), "merges"),
+        ("Emil can't stand mushrooms.", "Mushrooms are something that Emil hates to eat.", (1.9, -2.9), "merges"),
+        ("Owners pay by card or cash.", "Owners pay by card or cash; invoices are due within 14 days.",
+         (-4.6, -9.6), "merges"),
+        ("Records carry the chip number.", "Records carry the chip number, which has 15 digits.",
+         (0.0, -8.0), "merges"),
+        ("The cottage is cold.", "The cottage by the lake is cold.", (6.0, -6.0), "conflicts"),
+    ],
+)  # fmt: skip
+def test_words_tell_of_which_kind_a_pair_is_from_either_side_unless_reading_surely_does(
+    one: str, other: str, said: tuple[float, float], kind: str
+) -> None:
+    for older, newer in ((one, other), (other, one)):
+        read = read_of(older, newer, ReadTogether(*said), 0.97)
+        assert read is not None
+        assert read.kind == kind

@@ -30,10 +30,18 @@ from holdfast.model.claims import Claim, Term, claim
 from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
 from holdfast.model.numbers import DAYS, MEASURES, NUMBER_WORDS
-from holdfast.model.opposition import LONG, Comparison, compared, to_read
+from holdfast.model.opposition import (
+    LONG,
+    Comparison,
+    compared,
+    differ_in_one_place,
+    sentence_of,
+    to_read,
+)
 from holdfast.model.passages import sentence_in
 from holdfast.model.statement import stem
 from holdfast.model.tokens import most_tokens
+from holdfast.model.values import are_turned, in_one_wording, spelled_as
 from holdfast.model.versions import (
     FOLDED,
     ReadTogether,
@@ -84,6 +92,12 @@ TOLD: Mapping[str, tuple[float, float]] = {
     "denial": (1.10, 0.66),
     "name": (1.85, -0.42),
 }
+WRITTEN = 0.3  # how sure a pair is at least of which words tell the kind
+CLEARLY = 10.0  # times as likely the other kind, where reading says otherwise than what is written
+RATHER_AGAIN = 1.7  # times as likely another value as the same once more, to be one where no word tells so
+NEARLY_ALL = 0.75  # of its matter is shared
+FILLING = frozenset("must should may get ever someth need go com".split())  # noqa: SIM905 - stems that tell nothing
+_NOT = regex(r",\s+(?:and |but )?(?:not|no longer)\b([^,.;]*)")
 _ENDS = regex(r"(?<=[.!?;])\s+|\n+")
 _EVERYDAY = frozenset(  # of German, French and Spanish: what questions have no use for, as "die", or ask for
     """die kein keinen war darf ans ins unter neben unsere unseren ihre ihren sehr mehr jeder jede jeden jedes kommt
@@ -377,18 +391,72 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     if not is_long and _are_two(earlier.content, later.content):
         return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
-    is_link = pair.kind == "links"
-    if anew + again < (SURELY_TOLD if is_link or (pair.doubtful and seen.likeness >= LINK) else LEAST_TOLD):
-        return pair if is_link else None
-    ordered: tuple[Kind, ...] = ("conflicts", "merges", "links") if anew >= again else ("merges", "conflicts", "links")
+    written, least = (None, 0.0) if is_long else _as_written(earlier, later, seen)
+    is_near_alone = not least and (pair.kind == "links" or (pair.doubtful and seen.likeness >= LINK))
+    if anew + again < (SURELY_TOLD if is_near_alone else LEAST_TOLD):
+        return pair if pair.kind == "links" else None
+    ordered = _by_reading(anew, again, written, is_clear=seen.comparison.difference != "none" or _tells_change(later))
     kind = next((kind for kind in ordered if kind in seen.open), None)
     if kind is None or kind not in seen.asked:
         return None
-    return replace(_of_kind(kind, pair, seen), sure=anew + again, doubtful=False)
+    return replace(_of_kind(kind, pair, seen), sure=max(anew + again, least), doubtful=False)
 
 
-def _may_merge(one: Note, other: Note) -> bool:
-    return one.space == other.space and (one.type == other.type or {one.type, other.type} <= STATEMENTS)
+def _tells_change(note: Note) -> bool:
+    return claim(note.content).changed
+
+
+def _by_reading(anew: float, again: float, written: Kind | None, *, is_clear: bool) -> tuple[Kind, ...]:
+    """The kinds that a pair may be of, the best first: what is written tells it, unless reading clearly says otherwise.
+
+    Without a word that tells a change or a difference it is the same in other words where that is nearly as likely.
+    """
+    is_new = anew >= again * (1.0 if is_clear else RATHER_AGAIN)
+    if written is not None:
+        is_new = anew > CLEARLY * again if written == "merges" else again <= CLEARLY * anew
+    return ("conflicts", "merges", "links") if is_new else ("merges", "conflicts", "links")
+
+
+def _is_part(passage: str, note: Note) -> bool:
+    return len(passage) < len(note.content.strip())
+
+
+def _as_written(earlier: Note, later: Note, seen: Seen) -> tuple[Kind | None, float]:
+    """What the words alone tell of two texts that are written nearly alike, and how surely; None where they do not.
+
+    Where the one has all words of the other a value or a denial contradicts. Without these the longer tells more:
+    "Owners pay by card", "Owners pay by card; invoices are due within 14 days". So where they differ in one place.
+    """
+    new, old = seen.comparison.passages
+    one, other = (sentence_of(in_one_wording(text)) for text in (spelled_as(old, new), old))
+    less, more = sorted((one, other), key=lambda each: len(each.telling - FILLING))
+    difference, is_within = seen.comparison.difference, less.telling - FILLING <= more.telling
+    parts = [_is_part(new, later), _is_part(old, earlier)]
+    if difference in ("value", "denial", "opposites"):
+        denying, denied = (one, other) if one.denies else (other, one)
+        is_sure = is_within and (difference != "denial" or denying.telling - FILLING <= denied.telling)
+        is_alike = difference == "value" and seen.comparison.shared >= NEARLY_ALL
+        is_found = is_sure or is_alike or _is_corrected(new, old)
+        return ("conflicts", WRITTEN * (is_sure or (is_alike and any(parts)))) if is_found else (None, 0.0)
+    if difference == "none" and is_within and not (are_turned(one.words, other.words) or _tells_change(later)):
+        is_told = less.values <= more.values and less.denies == more.denies
+        tells_more = bool(more.telling - less.telling - FILLING) or one.values == other.values
+        return (
+            ("merges", WRITTEN) if not all(parts) and is_told and tells_more and len(less.telling) > 1 else (None, 0.0)
+        )
+    is_one_place = difference == "none" and seen.comparison.shared >= NEARLY_ALL
+    return ("conflicts" if is_one_place and differ_in_one_place(earlier.content, later.content) else None), 0.0
+
+
+def _is_corrected(new: str, old: str) -> bool:
+    """Whether one denies behind a comma what the other says: "delivered by Hofer, no longer by the mill"."""
+    pairs = ((new, old), (old, new))
+    denied = (
+        (sentence_of(found[1]).telling, sentence_of(its).telling)
+        for text, its in pairs
+        for found in _NOT.finditer(text)
+    )
+    return any(said and said <= its for said, its in denied)
 
 
 def _are_two(earlier: str, later: str) -> bool:
@@ -411,6 +479,10 @@ def _have_two_subjects(earlier: str, later: str) -> bool:
 
 def _subject(said: Claim) -> list[Term]:
     return [term for term in said.head if term.subject and term.kind != "value" and not term.generic]
+
+
+def _may_merge(one: Note, other: Note) -> bool:
+    return one.space == other.space and (one.type == other.type or {one.type, other.type} <= STATEMENTS)
 
 
 @lru_cache(16)  # one note is compared with many

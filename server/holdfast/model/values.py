@@ -12,7 +12,7 @@ Italian and Portuguese those for months.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -587,3 +587,11 @@ _CONTRACTED = regex(r"\b(?:(can)'t|(\w+)n't)\b", re.IGNORECASE)
 def unshortened(text: str) -> str:
     """A text with "not" for "n't", and a half hour in minutes."""
     return _CONTRACTED.sub(r"\1\2 not", _HALF_HOUR.sub("30 minutes", text.replace("\u2019", "'")))
+
+
+_TURNED = (("most", "least"), ("before", "after"), ("above", "below"), ("over", "under"), ("from", "until"))
+
+
+def are_turned(words: Collection[str], others: Collection[str]) -> bool:
+    """Whether one text has a word that turns what the other says: "at most", "at least"."""
+    return any((a in words) != (a in others) and (b in words) != (b in others) for a, b in _TURNED)
