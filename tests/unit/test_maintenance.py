@@ -534,3 +534,18 @@ def test_words_tell_of_which_kind_a_pair_is_from_either_side_unless_reading_sure
         read = read_of(older, newer, ReadTogether(*said), 0.97)
         assert read is not None
         assert read.kind == kind
+
+
+def test_what_is_hardly_likely_is_offered_only_where_words_tell_of_it() -> None:
+    said = ReadTogether(-1.0, -5.0)
+    topic = read_of("A visit costs 0.72 euros per kilometre.", "The clinic pays 215 euros a month.", said, 0.68)
+    assert topic is None
+    changed = read_of("Our database is PostgreSQL 14.", "The database was upgraded to PostgreSQL 16.", said, 0.68)
+    assert changed is not None
+    part = read_of(
+        "Traces go to Tempo. Logs go to Loki and are kept for 30 days.",
+        "Logs in Loki are kept for 90 days.",
+        said,
+        0.68,
+    )
+    assert part is not None

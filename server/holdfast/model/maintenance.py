@@ -31,6 +31,7 @@ from holdfast.model.identifiers import UNITS, content_of, shows_another_language
 from holdfast.model.note import GLOBAL_SPACE, Note, in_time
 from holdfast.model.numbers import DAYS, MEASURES, NUMBER_WORDS
 from holdfast.model.opposition import (
+    ALIGNED,
     LONG,
     Comparison,
     compared,
@@ -75,7 +76,8 @@ BUDGET_TOKENS = 3600  # of all notes of a batch, counted as too many rather than
 NOTE_TOKENS = 12  # what a note costs beside its text
 NEIGHBOURS = 15  # that are looked at
 LINKS_EACH = 3  # of the nearest that a note is offered to be linked with
-LEAST_TOLD, SURELY_TOLD = 0.04, 0.5  # how likely a pair that was read is no two things: to be offered; for no link
+LEAST_TOLD, SURELY_TOLD = 0.12, 0.5  # how likely a pair that was read is no two things: to be offered; for no link
+LEAST_WHERE_TOLD, SURELY_READ = 0.04, 3.0  # the same where words tell it, or what reading alone says (log odds)
 LEAST_IN_PART = 0.2  # the same for another value of one thing of many that a long note tells
 BY_WORDS = 0.5  # how sure a pair is of which words alone tell
 IN_WORDS, SAME_WORDS = 0.36, 0.6  # of the shorter's words by weight: notes belong together, and say the same
@@ -392,8 +394,7 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
         return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     written, least = (None, 0.0) if is_long else _as_written(earlier, later, seen)
-    is_near_alone = not least and (pair.kind == "links" or (pair.doubtful and seen.likeness >= LINK))
-    if anew + again < (SURELY_TOLD if is_near_alone else LEAST_TOLD):
+    if anew + again < _enough(pair, seen, said, least):
         return pair if pair.kind == "links" else None
     ordered = _by_reading(anew, again, written, is_clear=seen.comparison.difference != "none" or _tells_change(later))
     kind = next((kind for kind in ordered if kind in seen.open), None)
@@ -406,6 +407,26 @@ def _tells_change(note: Note) -> bool:
     return claim(note.content).changed
 
 
+def _enough(pair: Candidate, seen: Seen, said: ReadTogether, least: float) -> float:
+    """How likely a pair that was read is to be no two things, to be offered; words make it so likely at `least`.
+
+    Most of what is unlikely is noise, but where a note says that something has changed, or is about it in a part only.
+    """
+    notes, difference, shared = [text.note for text in pair.texts], seen.comparison.difference, seen.comparison.shared
+    if not least and (pair.kind == "links" or (pair.doubtful and seen.likeness >= LINK)):
+        return SURELY_TOLD
+    is_part = any(map(_is_part, seen.comparison.passages, notes))
+    if is_part and difference == "value" and shared >= NEARLY_ALL:
+        return 0.0
+    differs = is_part and difference != "none" and shared >= ALIGNED
+    is_told = differs or bool(least) or said.anew >= SURELY_READ or _tells_change(notes[0])
+    return LEAST_WHERE_TOLD if is_told else LEAST_TOLD
+
+
+def _is_part(passage: str, note: Note) -> bool:
+    return len(passage) < len(note.content.strip())
+
+
 def _by_reading(anew: float, again: float, written: Kind | None, *, is_clear: bool) -> tuple[Kind, ...]:
     """The kinds that a pair may be of, the best first: what is written tells it, unless reading clearly says otherwise.
 
@@ -415,10 +436,6 @@ def _by_reading(anew: float, again: float, written: Kind | None, *, is_clear: bo
     if written is not None:
         is_new = anew > CLEARLY * again if written == "merges" else again <= CLEARLY * anew
     return ("conflicts", "merges", "links") if is_new else ("merges", "conflicts", "links")
-
-
-def _is_part(passage: str, note: Note) -> bool:
-    return len(passage) < len(note.content.strip())
 
 
 def _as_written(earlier: Note, later: Note, seen: Seen) -> tuple[Kind | None, float]:
