@@ -549,3 +549,20 @@ def test_what_is_hardly_likely_is_offered_only_where_words_tell_of_it() -> None:
         0.68,
     )
     assert part is not None
+
+
+def test_of_a_group_that_was_declined_a_pair_comes_only_if_it_is_likely() -> None:
+    declined = {"judged": frozenset({"no_consolidation"})}
+    texts = "The drain of the yard is cleaned.", "The gutter of the yard is cleaned."
+    for said, is_one in ((ReadTogether(-3.5, -6.0), False), (ReadTogether(3.0, -2.0), True)):
+        assert read_of(*texts, said) is not None
+        assert (read_of(*texts, said, **declined) is not None) is is_one
+
+
+def test_a_group_waits_until_a_conflict_in_it_is_judged() -> None:
+    one, two, three = (text(number, f"The fee is {number}0 euros.") for number in (1, 2, 3))
+    pairs = [Candidate("conflicts", pair, 0.9, ("", ""), sure=1.0) for pair in ((one, two), (two, three))]
+    group = Candidate("consolidations", (one, two, three), 0.9, ("", "", ""))
+    by_words, read = looking(*pairs, group), looking(*(replace(pair, contradicts=True) for pair in pairs), group)
+    assert "consolidations" in by_words.items
+    assert "consolidations" not in read.items

@@ -161,6 +161,7 @@ class Seen:
     comparison: Comparison
     open: frozenset[Kind]
     asked: frozenset[Kind]
+    is_apart: bool = False  # a group with both was declined
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class Candidate:
 
     `passages` are what of the texts is shown. `urgent` says that it was judged before and a text has changed since;
     `sure` is how surely the two are about the same matter, in 0..1. `seen` is what a pair shows. Of a `doubtful` one
-    words do not show enough: it is one only if reading the two tells so.
+    words do not show enough: it is one only if reading the two tells so. `contradicts`: both words and reading say so.
     """
 
     kind: Kind
@@ -180,6 +181,7 @@ class Candidate:
     sure: float = 0.0
     seen: Seen | None = None
     doubtful: bool = False
+    contradicts: bool = False
 
     @property
     def ids(self) -> frozenset[str]:
@@ -217,13 +219,13 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     is_near = item.likeness >= LINK and rank < LINKS_EACH
     may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
     may = may if is_near else may - {"links"}
-    seen = Seen(item.likeness, comparison, frozenset(may), frozenset(kinds))
+    seen = Seen(item.likeness, comparison, frozenset(may), frozenset(kinds), is_apart=item.is_apart)
     kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open & seen.asked), None)
     evidence = comparison.shared + item.likeness
     if not seen.open & seen.asked or (kind is None and (evidence < PERHAPS or item.is_linked)):
         return None
     pair = Candidate("conflicts", (later, earlier), 0.0, urgent=item.has_changed, seen=seen)
-    if kind is None:
+    if kind is None or (kind == "merges" and item.is_apart and evidence < CLEAR):
         return replace(pair, doubtful=True)
     by_words = 1.0 if evidence >= CLEAR else BY_WORDS
     return replace(_of_kind(kind, pair, seen), sure=by_words if item.likely is None else item.likely)
@@ -398,9 +400,12 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
         return pair if pair.kind == "links" else None
     ordered = _by_reading(anew, again, written, is_clear=seen.comparison.difference != "none" or _tells_change(later))
     kind = next((kind for kind in ordered if kind in seen.open), None)
-    if kind is None or kind not in seen.asked:
+    is_declined = seen.is_apart and not least and anew + again < (SURELY_TOLD if kind == "merges" else WRITTEN)
+    if kind is None or kind not in seen.asked or is_declined:
         return None
-    return replace(_of_kind(kind, pair, seen), sure=max(anew + again, least), doubtful=False)
+    contradicts = kind == "conflicts" and seen.comparison.difference != "none"
+    found = replace(_of_kind(kind, pair, seen), sure=max(anew + again, least), doubtful=False)
+    return replace(found, contradicts=contradicts)
 
 
 def _tells_change(note: Note) -> bool:

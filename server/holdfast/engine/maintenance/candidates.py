@@ -124,10 +124,12 @@ class Look:
         return frozenset(item.ids for item in found if item.ids not in self.unread)
 
     def _is_open(self, item: Candidate, pairs: AbstractSet[frozenset[str]]) -> bool:
-        """Whether nothing is to be read or judged before it: of a group no pair that leaves other notes over."""
+        """Whether nothing is to be read or judged before it: of a group no conflict, no pair that leaves notes over."""
         if item.kind != "consolidations":
             return item.ids not in self.unread and not item.doubtful
         of_two = {frozenset(pair) for pair in combinations(item.ids, 2)}
+        if any(each.contradicts and each.ids in of_two & pairs for _, each in self.found):
+            return False
         return frozenset[str]().union(*(of_two & pairs)) in (frozenset(), item.ids) and of_two.isdisjoint(self.unread)
 
     def _order(self, item: Candidate) -> tuple[object, ...]:
