@@ -499,8 +499,7 @@ def are_entries(older: str, newer: str) -> bool:
     turns = {found[0] for text in (older, newer) if (found := PERIOD.search(text))}
     is_of_day = days and (much or (not PAID.isdisjoint(one.words & other.words) and _frame(one, other) >= _SAME_FRAME))
     is_told = other.changed or not SINCE.isdisjoint(other.words)  # since when it is so
-    is_entry = codes or is_of_day or (words and len(turns) > 1)
-    return (is_entry and not is_told) or came_of_two(older, newer)
+    return (not is_told and (codes or is_of_day or (words and len(turns) > 1))) or came_of_two(older, newer)
 
 
 def _series(said: Claim) -> list[set[str]]:
