@@ -844,7 +844,7 @@ MUTATIONS = (
              "    looked.unread = frozenset(lacking.union(item.ids for item in unread))\n", "",
              (("tests/contract/test_read_together.py::"
                "test_of_many_pairs_some_are_read_in_later_calls_and_none_is_forgotten"),)),
-    Mutation("whole-notes-shown", 7, "a batch shows the beginning, not what differs", "model/maintenance.py",
+    Mutation("whole-notes-shown", 7, "a batch shows the beginning, not what differs", "model/passages.py",
              "    start = max(text.find(wanted), 0)\n", "    start = 0\n",
              (f"{_MAINTENANCE}test_of_a_long_note_the_sentence_that_differs_is_shown",)),
     Mutation("anything-links", 7, "notes that are hardly alike are offered as links", "model/maintenance.py",
