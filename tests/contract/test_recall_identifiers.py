@@ -392,7 +392,7 @@ async def test_a_picture_that_no_note_has_is_not_found(agent: Agent) -> None:
             "cents were rounded in src/billing/reconcile_v2.py",
             ("src/billing/reconcile_v2.py:120", "reconcile_v2.py:120:5", "what about src/billing/reconcile_v2.py:120?"),
         ),
-        ("the gateway is 10.42.7.199", ("10.42.7.199:8080", "http://10.42.7.199/", "what is 10.42.7.199:8080?")),
+        ("the gateway is 127.0.0.1", ("127.0.0.1:8080", "http://127.0.0.1/", "what is 127.0.0.1:8080?")),
     ],
 )
 async def test_a_line_of_a_file_and_a_port_belong_to_no_name(
@@ -400,7 +400,7 @@ async def test_a_line_of_a_file_and_a_port_belong_to_no_name(
 ) -> None:
     """As they are pasted from a traceback, or a browser."""
     async with living(tmp_path, encoder=WordBag()) as memory:
-        for other in (*OTHERS, "The file reconcile_v1.py is old.", "The printer is 10.42.7.198."):
+        for other in (*OTHERS, "The file reconcile_v1.py is old.", "The printer is 127.0.0.2."):
             await keep(memory, other)
         note = await kept(memory, f"In the workshop {stored}, since last week.")
         for question in asked:
