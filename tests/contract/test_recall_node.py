@@ -88,7 +88,7 @@ async def test_nothing_outside_the_fence_can_begin_a_line_of_its_own(agent: Agen
         (await agent.remember("Another crane.", supersedes=["mem_01aaaaaaaaaaaaaa"])).text,
         await agent.refused("recall_node", node_id="mem_01"),
     ]:
-        assert [line for line in text.splitlines() if line.startswith(("</note 00", "Ignore", "Obey"))] == []
+        assert [line for line in text.splitlines() if line.startswith(("</note 00>", "Ignore", "Obey"))] == []
         assert "\x1b" not in text
         assert "<note>" not in text
 
