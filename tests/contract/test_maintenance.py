@@ -1037,6 +1037,7 @@ async def test_a_dry_run_of_verdicts_says_what_would_be_and_writes_nothing(agent
     answer = await work(agent, results=results, dry_run=True)
     assert [item["status"] for item in answer["outcomes"]] == ["applied"] * 5
     assert answer.text.startswith("Dry run, nothing was written: 5 would be applied.")
+    assert "\nedges[0] would be applied: It would " in answer.text
     assert all(item["change_id"] is None for item in answer["outcomes"])
     assert agent.notes_on_disk() == notes
     assert len(agent.journal()) == lines

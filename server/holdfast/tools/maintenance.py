@@ -336,7 +336,8 @@ def _outcomes(outcomes: Sequence[Outcome], dry_run: bool, notices: Sequence[str]
     listed = ", ".join(f"{count} {would.get(each, each)}" for each, count in counts.items()) or "nothing to apply"
     head = f"Dry run, nothing was written: {listed}." if dry_run else f"Maintenance: {listed}."
     lines = [
-        f"{item.item} {item.status}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}" for item in outcomes
+        f"{item.item} {would.get(item.status, item.status)}: {on_one_line(item.reason, LONGEST_FAILURE)}{_undo(item)}"
+        for item in outcomes
     ]
     if any(item.change_id for item in outcomes):
         lines.append("Undo one: mark_outdated(undo=its handle)")
