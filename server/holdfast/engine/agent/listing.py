@@ -303,7 +303,7 @@ def _with_words(view: IndexView, found: Listed | None, words: Sequence[str]) -> 
     own = tuple(end for end, item in notes.items() if not terms.isdisjoint(folded_words(item.note.content)))
     if found is None or not own:
         return found and replace(found, lacking=(f'"{" ".join(words)}"',))
-    return replace(found, ids=own, listing=replace(found.listing, total=len(own)))
+    return replace(found, ids=own, listing=replace(found.listing, total=len(own), elsewhere=None))
 
 
 def _formed(intent: Intent, types: tuple[str, ...]) -> Intent:
