@@ -314,7 +314,7 @@ _SENSES = regex(
     r"|(?P<least>\b(?:at least|(?:no|not) (?:less|fewer) than|min(?:imum)?|mindestens)\b)"
     r"|(?P<only>\b(?:only|just|solely|exclusively|alone|nur|nothing (?:but|else)|(?:no ?one|nobody) else)\b)"
     rf"|(?P<not>\bno longer\b|\b\w+-free\b|\b(?:{any_of(DENYING - {'no'})}|no(?!\.)|dislikes?|hates?|refuses?"
-    r"|forbidden|prohibited|banned|lacks?)\b|\w+n['\u2019]t\b)"
+    r"|forbidden|prohibited|banned|lacks?)\b|\b\w+n['\u2019]t\b)"
     r"|(?P<perhaps>\b(?:probably|perhaps|maybe|possibly|likely|apparently|presumably|might|vielleicht|vermutlich)\b)"
     rf"|(?P<about>\b(?:about|around|roughly|approximately|circa|etwa|ungef\u00e4hr){_NUMBER_BEHIND})"
     r"|(?P<exactly>\b(?:exactly|precisely|genau)\b)"
