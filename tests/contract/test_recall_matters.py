@@ -483,6 +483,8 @@ async def test_a_version_that_is_stored_at_once_is_told_of_and_is_a_tension(agen
     answer = await agent.recall("what is the limit of the partner gateway?")
     (pair,) = answer["tensions"]
     assert {pair["a"], pair["b"]} == {old["id"], new["id"]}
+    assert pair["reason"] == "they say different things about the same matter"
+    assert f"Contradiction: {pair['a']} and {pair['b']} ({pair['reason']})\n" in f"{answer.text}\n"
 
 
 async def test_of_several_that_all_differ_as_many_contradictions_are_told_as_tie_them_together(agent: Agent) -> None:

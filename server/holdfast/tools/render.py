@@ -271,7 +271,7 @@ def _head(hit: Hit, caller: Caller, mark: str, doubt: str = "") -> str:
 def _beside(outcome: Recalled, places: dict[str, int]) -> list[str]:
     """Contradictions among the notes, then notes next to those that are shown."""
     lines = [
-        f"Contradiction: {pair.first} and {pair.second} {short(pair.reason, LINE_TOKENS)}".rstrip()
+        f"Contradiction: {pair.first} and {pair.second}{f' ({short(pair.reason, LINE_TOKENS)})' if pair.reason else ''}"
         for pair in outcome.tensions
     ]
     related = [item for item in outcome.related if item.via in places][:MOST_RELATED]

@@ -93,7 +93,7 @@ NAMED = 0.85  # at the least, of the note of a person who is asked for
 _ABOUT = ("is about whom was asked for",)
 LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
-SAY_DIFFERENT = "they say different things of the same"
+SAY_DIFFERENT = "they say different things about the same matter"
 
 
 @dataclass(frozen=True, slots=True)
