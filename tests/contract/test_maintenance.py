@@ -518,10 +518,31 @@ async def test_evidence_of_both_beliefs_counts(agent: Agent) -> None:
     [seen] = await keep(agent, "The crane passed its test.")
     for belief in (one, other):
         await agent.omi("belief_update", belief_id=belief, evidence_memory_id=seen, supports=True, strength=1.0)
-    await judge(agent, merges=[{"keep_id": one, "discard_id": other}])
+    verdict = {"merges": [{"keep_id": one, "discard_id": other}]}
+    [planned] = (await work(agent, results=verdict, dry_run=True))["outcomes"]
+    [done] = await judge(agent, **verdict)
     assert (await agent.node(one))["confidence"] == pytest.approx(0.63875)
+    told = re.compile(r" Its confidence is 0\.638\d; they had 0\.575, 0\.575\.\Z")
+    assert all(told.search(outcome["reason"]) for outcome in (planned, done))
     report = await agent.omi("integrity_check")
     assert "evidence" not in json.dumps(report["details"]["problems"])
+
+
+@pytest.mark.parametrize(("other", "told"), [(0.9, " Its confidence is 0.4; they had 0.4, 0.9."), (0.4, "")])
+async def test_a_confidence_that_is_not_that_of_each_note_is_told(agent: Agent, other: float, told: str) -> None:
+    [one] = await keep(agent, "The crane is safe.", type="belief", confidence=0.4)
+    [two] = await keep(agent, "The crane is safe to use.", type="belief", confidence=other)
+    together = {"node_ids": [one, two], "title": "Crane", "content": "The crane is safe to use.", "type": "belief"}
+    for verdict in (
+        {"consolidations": [together]},
+        {"merges": [{"keep_id": one, "discard_id": two, "merged_content": "The crane is safe to use."}]},
+    ):
+        [planned] = (await work(agent, results=verdict, dry_run=True))["outcomes"]
+        assert planned["status"] == "applied"
+        assert planned["reason"].partition(".")[2] == told
+    [done] = await judge(agent, merges=[{"keep_id": one, "discard_id": two}])
+    assert ("confidence" in done["reason"]) == bool(told)
+    assert (await agent.node(one))["confidence"] == 0.4
 
 
 async def test_a_consolidation_keeps_its_originals_in_reach(agent: Agent) -> None:

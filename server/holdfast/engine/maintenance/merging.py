@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, resolve_all
+from holdfast.engine.commit import LARGEST_CONTENT, MOST_TAGS, TextGate, check_known, commit, load_current, resolve_all
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.maintenance.candidates import is_said_between
 from holdfast.engine.maintenance.verdicts import (
@@ -83,11 +83,11 @@ async def merge(work: Work, verdict: MergeVerdict) -> Outcome:
     whole = content or keep.note.content
     told = replace(keep.note, title=title or keep.note.own_title or title_of(whole), content=whole)
     is_back = await is_said_between(work.ports, *in_time(keep.note, discard.note))
-    union = _union(keep.note, discard.note, {}, is_back)
-    made = replace(union, title=told.title, content=told.content)
-    length = sum(len(note.content) for note in (keep.note, discard.note, made))
+    kept, gone = [(await load_current(work.ports, item)).note for item in (keep, discard)]  # with their evidence
+    made = replace(_union(kept, gone, {}, is_back), title=told.title, content=told.content)
+    length = sum(len(note.content) for note in (kept, gone, made))
     lost = await work.ports.computing.run(
-        work.caller.principal, length, partial(_lost, keep.note, discard.note, made, dry_run=work.dry_run)
+        work.caller.principal, length, partial(_lost, kept, gone, made, dry_run=work.dry_run)
     )
     if work.dry_run:
         return work.outcome("applied", f"It would merge {discard.note.id} into {keep.note.id}.{lost}")
@@ -108,7 +108,14 @@ def _lost(keep: Note, discard: Note, whole: Note, *, dry_run: bool) -> str:
     gone = [f"type {discard.type}"] * (discard.type != whole.type)
     gone += [f"session {quoted(discard.session)}"] if discard.session not in (None, whole.session) else []
     gone += [f"event time {each[:10]}" for each in sorted(filter(None, times))]
-    return f"{said} Not kept: {', '.join(gone)}." if gone else said
+    said += f" Not kept: {', '.join(gone)}." if gone else ""
+    return said + _confidence(whole.confidence, [keep, discard])
+
+
+def _confidence(made: float, notes: Sequence[Note]) -> str:
+    """How confident what notes become is, where that is not what each of them was."""
+    each = [f"{note.confidence:.4g}" for note in notes]
+    return "" if set(each) == {f"{made:.4g}"} else f" Its confidence is {made:.4g}; they had {', '.join(each)}."
 
 
 def _untold_by(discard: Note, whole: Note, first: str) -> str:
@@ -248,7 +255,8 @@ def _untold(originals: Sequence[Note], verdict: ConsolidationVerdict) -> str:
     whole = replace(originals[0], title=verdict.title, content=verdict.content)
     left = {note.id: said for note in originals if (said := only_said_by(note, whole))}
     each = [f"{note} {quoted(said)}" for note, said in left.items()]
-    return f" Only the originals say: {'; '.join(each)}." if each else ""
+    said = f" Only the originals say: {'; '.join(each)}." if each else ""
+    return said + _confidence(_least_confidence(originals), originals)
 
 
 async def _consolidate(work: Work, verdict: ConsolidationVerdict, originals: Sequence[IndexedNote]) -> Outcome:
@@ -289,12 +297,16 @@ def _successor(work: Work, verdict: ConsolidationVerdict, originals: Sequence[No
         type=verdict.type,
         space=majority_space(originals),
         tags=_tags(originals),
-        confidence=min(note.confidence for note in originals),
+        confidence=_least_confidence(originals),
         source=work.caller.source,
         connections=tuple(Link(note.id, "derived_from", 1.0, MADE_OF, now) for note in originals),
         about_self=any(note.about_self for note in originals),
         event_time=max(note.happened for note in originals),
     )
+
+
+def _least_confidence(originals: Iterable[Note]) -> float:
+    return min(note.confidence for note in originals)
 
 
 def _tags(originals: Iterable[Note]) -> tuple[str, ...]:
