@@ -1259,6 +1259,24 @@ async def test_a_consolidation_says_what_only_the_originals_say(agent: Agent, dr
     assert ids[0] not in outcome["reason"]
 
 
+async def test_a_consolidation_names_what_it_leaves_out_as_a_merge_does(agent: Agent) -> None:
+    ids = await keep(
+        agent,
+        "The gate of the yard is locked at night.",
+        "Tea is kept in the blue tin.",
+        "The lift takes at most 6 people.",
+        "On Sundays only rolls are baked.",
+    )
+    content = (
+        "The gate of the yard is not locked at night. Tea is in the red tin. The lift takes 6 people. "
+        "Nothing but rolls is baked on Sundays."
+    )
+    whole = {"node_ids": ids, "title": "The yard", "type": "fact", "content": content}
+    [outcome] = (await work(agent, results={"consolidations": [whole]}, dry_run=True))["outcomes"]
+    told = outcome["reason"].partition("Only the originals say: ")[2]
+    assert told == f'{ids[0]} without "not"; {ids[1]} "blue"; {ids[2]} "at most".'
+
+
 async def test_a_consolidation_that_says_all_of_it_has_nothing_to_tell(agent: Agent) -> None:
     ids = await keep(agent, "Lanternfall launches in October.", "Lanternfall is sold on Steam.")
     said = "Lanternfall launches in October. Lanternfall is sold on Steam."

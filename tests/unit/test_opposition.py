@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.model.note import Note
 from holdfast.model.opposition import LONG, compared, opposition, read_note, restated, to_read, told_anew_in_part
-from holdfast.model.parts import asks_for_the_rest, left_in_part, lost_in_merge, lost_with, only_said_by
+from holdfast.model.parts import asks_for_the_rest, left_in_part, left_out, lost_with
 
 ALWAYS, WORKS, CAUSES, INCREASES, ENABLES = (
     "should always vs should never",
@@ -221,7 +221,7 @@ def test_a_clause_that_states_anew_what_another_note_states_is_found_behind_what
     ],
 )
 def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other: str, alone: str) -> None:
-    told = only_said_by(noted(other), noted(kept))
+    told = left_out(noted(other), noted(kept)).said
     assert told.startswith(alone) if alone else not told
     assert len(told) <= 120
 
@@ -250,10 +250,19 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
         ("Die Katze darf nicht nach draußen.", "Die Katze darf nach draußen.", "nicht", ""),
         ("The doctor of our family is Dr. Lund.", "The doctor of our family is Ada.", "Dr. Lund", ""),
         ("Le portail est fermé la nuit.", "Le portail est ouvert la nuit.", "fermé", ""),
+        ("桥在周一关闭。渡轮在周二开放。", "桥在周一关闭。", "渡轮在周二开放。", ""),
+        ("会议是每周五", "每周五有会议", "会议是每周五", ""),
+        # told in other words, but for what matters
+        ("Tea is in the red tin in the kitchen.", "In the kitchen stands the blue tin with tea.", "red", ""),
+        ("The market is in the hall unless it rains.", "In the hall is the market on dry days.", "unless it rains", ""),
+        ("Reviews are done by Ada at git.example/ops.", "Ada does reviews at length, hourly.", "git.example/ops", ""),
+        ("The hall is painted in Skimming Stone.", "We painted the hall in Cromarty.", "Skimming Stone", ""),
+        ("Members want the news on paper, pinned to the board.", "Nobody wants paper: news for members goes by mail.",
+         "pinned to the board", "nobody"),
     ],
-)
-def test_what_is_lost_in_a_merge_is_told_down_to_a_word(discarded: str, kept: str, said: str, without: str) -> None:
-    lost = lost_in_merge(noted(discarded), noted(kept))
+)  # fmt: skip
+def test_what_is_left_out_is_told_down_to_a_word(discarded: str, kept: str, said: str, without: str) -> None:
+    lost = left_out(noted(discarded), noted(kept))
     assert (lost.said, lost.without) == (said, without)
 
 
@@ -263,8 +272,13 @@ def test_what_is_lost_in_a_merge_is_told_down_to_a_word(discarded: str, kept: st
         ("Pull requests need two approvals before merging.", "Before merging, a PR has to be approved by two people.",
          "Pull requests", None),
         ("Never store owners' bank details in log files.", "Bank details of pet owners must not appear in the logs.",
-         "store … files", "pet … appear"),
-        ("Mushrooms are something that Emil hates to eat.", "Emil can't stand mushrooms.", "eat", "stand"),
+         "store … files", ""),
+        ("Mushrooms are something that Emil hates to eat.", "Emil can't stand mushrooms.", "", ""),
+        ("Old bread is dried and ground for crumbs on Wednesday afternoons.",
+         "On Wednesday afternoon stale bread is dried and made into crumbs.", "", ""),
+        ("Butter is from the Almhof dairy.", "We use butter which the Almhof dairy supplies.", "", ""),
+        ("The little tin is for tea.", "Tea has the small tin.", "", ""),
+        ("The crane is checked by Ada in the morning.", "Ada does the check of the crane.", "morning", ""),
         ("Only admins may delete users.", "Deleting users is allowed for admins only.", "", ""),
         ("The consent form must be signed before any anaesthesia.", "No anaesthesia without a signed consent form.",
          "", ""),
@@ -291,7 +305,7 @@ def test_of_what_is_told_in_other_words_none_but_words_without_a_counterpart_are
     one: str, other: str, first: str, second: str | None
 ) -> None:
     for discarded, kept, said in ((one, other, first), (other, one, second)):
-        lost = lost_in_merge(noted(discarded), noted(kept))
+        lost = left_out(noted(discarded), noted(kept))
         if said is not None:
             assert (lost.said, lost.without, lost.weighs) == (said, "", False)
 
@@ -305,7 +319,7 @@ def test_of_what_is_told_in_other_words_none_but_words_without_a_counterpart_are
     ],
 )
 def test_nothing_is_lost_of_a_note_that_the_kept_one_says_and_more(discarded: str, kept: str) -> None:
-    assert lost_in_merge(noted(discarded), noted(kept)) == ("", "", False)
+    assert left_out(noted(discarded), noted(kept)) == ("", "", False)
 
 
 @pytest.mark.parametrize(

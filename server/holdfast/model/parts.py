@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from holdfast.model.claims import ABOUT_OF, SAME_KIN, are_forms, claim
 from holdfast.model.doubts import Sought, against
-from holdfast.model.identifiers import GERMAN, has_ended
+from holdfast.model.identifiers import GERMAN, has_ended, which_of
 from holdfast.model.note import Note
 from holdfast.model.numbers import DAYS, FIRST_TO_TWELFTH, NUMBER_WORDS
 from holdfast.model.opposition import (
@@ -51,19 +51,11 @@ from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, gramma
 Lack = Literal["", "name", "value", "thing"]
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
-_ASIDE = regex(r",?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+")
+_ASIDE = regex(
+    r"(?<![Nn]othing),?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+"
+)
 _NUMBERED = regex(r"\b([^\W\d_]{3,})[ #]+(\d[\d.,:]*)")
 _CLAUSE_ENDS = regex(r"[,;:]\s+|\s+[\u2013\u2014(]\s*|\)\s*|\s+(?:and|but|und|aber|y|pero|et|mais)\s+", re.IGNORECASE)
-
-
-def only_said_by(note: Note, other: Note) -> str:
-    """What of a note tells a value or a name that the other has not, or mostly other words; cut short.
-
-    Those are sentences; of one that the other tells as well the clauses.
-    """
-    mine, its = _beside(note, other)
-    told = ([item.text] if _tells_more(item, its) else _clauses_left(item, its)[0] for item in mine.sentences)
-    return _cut([text for texts in told for text in texts], note)
 
 
 def left_untold(note: Note, newer: Note) -> tuple[int, str]:
@@ -240,9 +232,10 @@ def _beside(note: Note, other: Note) -> tuple[ReadNote, ReadNote]:
     return read_as(other.content[:LONGEST_NOTE], note.title, note.content[:LONGEST_NOTE]), its
 
 
-def _replaced(mine: ReadNote, its: ReadNote) -> set[int]:
+def _replaced(mine: ReadNote, its: ReadNote) -> dict[int, Sentence]:
+    """The sentences of the other note that tell those of a note, by the places of these."""
     pairs = in_order(mine, its)
-    return {-i for shared, i, _ in matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
+    return {-i: its.sentences[-j] for shared, i, j in matched(pairs) if shared >= pairs[0][0] or shared >= ALIGNED}
 
 
 def _clauses_left(said: Sentence, known: ReadNote) -> tuple[list[str], Sentence | None]:
@@ -284,7 +277,7 @@ def _is_other(said: Sentence, known: ReadNote) -> bool:
 
 
 class Lost(NamedTuple):
-    """What a merged note says and the kept one does not, cut short: `said`; `without`, a word that the kept one adds.
+    """What a note says and what stands for it does not, cut short: `said`; `without`, a word that the latter adds.
 
     `weighs`: it is a sentence, a clause, a value, a name or what turns the sense, and not plain words alone.
     """
@@ -323,13 +316,12 @@ _SENSES = regex(
     r"|(?P<may>\b(?:(?-i:may)|can|could|allowed|permitted|darf|d\u00fcrfen|kann)\b)",
     re.IGNORECASE,
 )
-_SCOPES = regex(
-    r"[.,;:!?]\s+|\s[\u2013\u2014(]\s*|\)\s*|\s(?:and|but|because|so that|while|und|aber|weil|y|pero|et|mais)\s+",
-    re.IGNORECASE,
-)
 _BREAKS_AT = r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b"
 _BREAKS = regex(_BREAKS_AT, re.IGNORECASE)
 _COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
+_INNER = regex(r"\w[/.:@_]\w")  # of an identifier, a path or an address
+_FILLING = frozenset(("otherwise", "instead", "appear", "appears", "belong", "belongs", "supplies", "necessary"))
+_CONDITIONS = frozenset(("if", "unless", "except", "until", "when", "provided", "wenn", "falls", "sauf", "salvo"))
 _MOST_SILENT = 3  # words between two that are named in one go
 
 
@@ -342,112 +334,118 @@ class _Scope(NamedTuple):
 
 
 class _Known:
-    """What a note tells, as words are looked for in it: by stem, family, beginning, and by what they ask for."""
+    """What a note tells, as words are looked for in it: by stem, family, beginning and meaning."""
 
     def __init__(self, note: Note, read: ReadNote) -> None:
-        text = f"{note.title}\n{note.content[:LONGEST_NOTE]}"
-        tokens = TOKEN.findall(text)
+        self.read, self.text = read, note.content[:LONGEST_NOTE]
+        self.own = frozenset[str]()  # the senses in which only another note tells what both tell
+        tokens = TOKEN.findall(f"{note.title}\n{self.text}")
         words = {folded(each).removesuffix("'s") for token in tokens for each in (token, *token.split("-"))}
-        self.read = read
-        self.text = note.content[:LONGEST_NOTE]
-        self._stems = {VALUE_ENDINGS.sub("", each) for word in words for each in (word, *relatives(word))}
-        self.values = read.values | {
-            str(FIRST_TO_TWELFTH.index(word) + 1) for word in words.intersection(FIRST_TO_TWELFTH)
-        }
-        self._stems |= read.telling | {SAME_KIN[word] for word in words & SAME_KIN.keys()}
+        self.values = read.values | {_ORDINALS[word] for word in words & _ORDINALS.keys()}
+        self._stems = read.telling.union(*map(_stems_of, words))
         self._about = frozenset[int]().union(*map(_asks_for, words))
+        self._which = set(map(which_of, words)) - {None}
         self._words = [word for word in words if len(word) > _LONG_ENOUGH]
 
     def tells(self, word: str) -> bool:
-        """Whether it has a folded word, a form or a relative of it, or one that asks for the same."""
-        own = {VALUE_ENDINGS.sub("", each) for each in (word, *relatives(word), SAME_KIN.get(word, word))}
-        if not own.isdisjoint(self._stems) or not self._about.isdisjoint(_asks_for(word)):
-            return True
-        beginning = word[:_LONG_ENOUGH]
-        return len(word) > _LONG_ENOUGH and any(
-            each[:_LONG_ENOUGH] == beginning and are_forms(word, each) for each in self._words
-        )
+        """Whether it has a folded word, a form or a relative of it, or one that means or asks for the same."""
+        is_said = not self._stems.isdisjoint(_stems_of(word)) or not self._about.isdisjoint(_asks_for(word))
+        is_meant = which_of(word) in self._which or _ORDINALS.get(word) in self.values
+        forms = (each for each in self._words if each.startswith(word[:_LONG_ENOUGH]))
+        return is_said or is_meant or (len(word) > _LONG_ENOUGH and any(are_forms(word, each) for each in forms))
 
 
 _LONG_ENOUGH = 4  # letters that two forms of a word begin with
+_ORDINALS = {word: str(place) for place, word in enumerate(FIRST_TO_TWELFTH, 1)}
+
+
+def _stems_of(word: str) -> set[str]:
+    return {VALUE_ENDINGS.sub("", each) for each in (word, *relatives(word), SAME_KIN.get(word, word))}
 
 
 def _asks_for(word: str) -> frozenset[int]:
     return ABOUT_OF.get(word) or ABOUT_OF.get(word.removesuffix("s"), frozenset())
 
 
-def lost_in_merge(note: Note, kept: Note) -> Lost:
-    """What is lost where a note is merged into one that keeps its text: sentences, clauses, or words of them.
-
-    Of a sentence that the kept one tells in other words only what has no counterpart there is named.
-    """
-    mine, its = _beside(note, kept)
-    if UNSPACED.search(note.content):
-        return Lost(only_said_by(note, kept), "", weighs=True)
-    known, replaced = _Known(kept, its), _replaced(mine, its)
-    own, added = _turned(note.content[:LONGEST_NOTE], known.text)
-    pairs = {-i: its.sentences[-j] for _, i, j in matched(in_order(mine, its))}
-    said, worth = list[str](), 0
+def left_out(note: Note, whole: Note) -> Lost:
+    """What of a note another one that stands for it leaves out: sentences, clauses, or, of what it rewords, words."""
+    mine, its = _beside(note, whole)
+    known, retold = _Known(whole, its), _replaced(mine, its)
+    known.own, added = _turned(note.content[:LONGEST_NOTE], known.text)
+    back = None if known.own or added else _Known(note, mine)  # what turns the sense is more than other words
+    said, worth = list[str](), _WEIGHS if added else _SILENT
     for place, item in enumerate(mine.sentences):
-        spans = _spans(item, known, own, pairs.get(place), is_retold=place in replaced)
-        said += [item.text[span.start : span.end] for span in spans]
-        worth = max([worth, *(span.worth for span in spans)])
-    return Lost(_cut(said, note), added, weighs=worth == _WEIGHS or bool(added))
+        for start, end, weight in _spans(item, retold.get(place), known, back):
+            said.append(item.text[start:end])
+            worth = max(worth, weight)
+    return Lost(_cut(said, note), added, weighs=worth == _WEIGHS)
 
 
-def _spans(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None, *, is_retold: bool) -> list[_Span]:
+def _spans(item: Sentence, its: Sentence | None, known: _Known, back: _Known | None) -> list[_Span]:
     """The places of a sentence that are named: all of it, its clauses that say something else, or words."""
-    words = _weighed(item, known, own, its)
+    words = _weighed(item, known, its)
     telling = [span for span in words if span.worth != _SILENT]
     fresh = [span for span in telling if span.worth > _SILENT]
-    is_new = 3 * len(fresh) > 2 * len(telling) and any(span.worth == _WEIGHS for span in fresh)
-    is_other = fresh == telling or _is_other(item, known.read)
-    if (fresh and is_other and not is_retold) or (is_new and len(fresh) >= FEW_TELLING):
+    is_new = its is None and bool(fresh) and (fresh == telling or _is_other(item, known.read))
+    if is_new or (4 * len(fresh) > 3 * len(telling) and any(span.worth == _WEIGHS for span in fresh)):
         return [_Span(0, len(item.text), _WEIGHS)]
+    if its and back and _is_reworded(item, fresh, its, back):
+        return []
     whole = _other_clauses(item.text, words)
     left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
-    if any(span.worth == _PLAIN for span in left):  # a sentence in other words: nothing tells which clause is one more
-        whole = [span for span in whole if span.worth == _WEIGHS]
-        left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
-        return sorted([*whole, *_joined(item.text, left)])
-    return sorted([*(span._replace(worth=_WEIGHS) for span in whole), *_joined(item.text, left)])
+    return sorted([*whole, *_joined(item.text, left)])
 
 
-def _weighed(item: Sentence, known: _Known, own: frozenset[str], its: Sentence | None) -> list[_Span]:
-    """The words of a sentence in order, and what each is beside the kept note."""
-    senses = [(found.lastgroup, *found.span()) for found in _SENSES.finditer(item.text)]
+def _is_reworded(item: Sentence, fresh: Sequence[_Span], its: Sentence, back: _Known) -> bool:
+    """Whether a sentence has the names and values of another in another order, and no more plain words than that."""
+    there = [span for span in _weighed(its, back) if span.worth > _SILENT]
+    return (
+        len(fresh) <= len(there)
+        and {span.worth for span in (*fresh, *there)} == {_PLAIN}
+        and not any(which_of(folded(item.text[span.start : span.end])) for span in fresh)  # a colour has no like
+        and _CONDITIONS.isdisjoint(item.words - its.words)
+        and GERMAN.isdisjoint(item.words)  # whose names look like all nouns
+        and _order_of(item.text, its) != _order_of(its.text, item)
+    )
+
+
+def _order_of(text: str, other: Sentence) -> list[str]:
+    found = (VALUE_ENDINGS.sub("", folded(token).removesuffix("'s")) for token in TOKEN.findall(text))
+    return list(dict.fromkeys(stem for stem in found if stem in other.telling))
+
+
+def _weighed(item: Sentence, known: _Known, its: Sentence | None = None) -> list[_Span]:
+    """The words of a sentence in order, and what each is beside another note, of which one sentence tells the same."""
     against_it = opposite_words(item, its) | _turning(item, its) if its else frozenset[str]()
-    silent = grammar_in(languages_of(item.text)) | GENERIC | COPULAS
-    senses = [each for each in senses if folded(item.text[each[1] : each[2]]) not in against_it]
-    spans = [_Span(start, end, _WEIGHS if sense in own else _SILENT) for sense, start, end in senses]
+    silent = grammar_in(languages_of(item.text)) | GENERIC | COPULAS | _FILLING
+    senses = [found for found in _SENSES.finditer(item.text) if folded(found[0]) not in against_it]
+    spans = [_Span(*found.span(), _WEIGHS if found.lastgroup in known.own else _SILENT) for found in senses]
     for found in TOKEN.finditer(item.text):
-        if not any(start <= found.start() < end for _, start, end in senses):
+        if not any(sense.start() <= found.start() < sense.end() for sense in senses):
             word = folded(found[0]).removesuffix("'s")
             worth = _WEIGHS if word in against_it else _worth(found[0], word, item, known, silent)
-            spans.append(_Span(found.start(), found.end(), worth))
+            spans.append(_Span(*found.span(), worth))
     return sorted(spans)
 
 
 def _turning(item: Sentence, its: Sentence) -> frozenset[str]:
     """The words of grammar that the other sentence has the opposite of instead."""
-    own, other = (each.words & _TURNS.keys() for each in (item, its))
-    return frozenset(word for word in own - other if _TURNS[word] in other - own)
+    own = item.words & _TURNS.keys() - its.words
+    return frozenset(word for word in own if _TURNS[word] in its.words - item.words)
 
 
 def _worth(written: str, word: str, item: Sentence, known: _Known, silent: frozenset[str]) -> int:
     said = sentence_of(written)
     if said.values & item.values:
-        if said.values <= known.values or known.tells(word):
-            return _KNOWN
         is_number = word[:1].isdigit() or (word in NUMBER_WORDS and said.values != {"1"})
-        return _WEIGHS if is_number or word.removesuffix("s") in DAYS else _PLAIN
+        worth = _WEIGHS if is_number or word.removesuffix("s") in DAYS else _PLAIN
+        return _KNOWN if said.values <= known.values or known.tells(word) else worth
     is_name = said.telling <= item.names and (GERMAN.isdisjoint(item.words) or any(map(str.isdigit, word)))
+    is_name = is_name or _INNER.search(word) is not None
     if not said.telling & item.telling or (word in silent and not is_name):
         return _SILENT
-    if known.tells(word) or said.telling <= known.read.telling:
-        return _KNOWN
-    is_told = word in FIRST_TO_TWELFTH and str(FIRST_TO_TWELFTH.index(word) + 1) in known.values
-    return _KNOWN if is_told else _WEIGHS if is_name else _PLAIN
+    worth = _WEIGHS if is_name else _PLAIN
+    return _KNOWN if said.telling <= known.read.telling or known.tells(word) else worth
 
 
 def _other_clauses(text: str, words: Sequence[_Span]) -> list[_Span]:
@@ -455,15 +453,15 @@ def _other_clauses(text: str, words: Sequence[_Span]) -> list[_Span]:
     ends = [(found.start(), found.end()) for found in _CLAUSE_ENDS.finditer(text)]
     starts = zip([0, *(end for _, end in ends)], [*(start for start, _ in ends), len(text)], strict=True)
     parts = [(a, b, [span.worth for span in words if a <= span.start < b and span.worth != _SILENT]) for a, b in starts]
-    anew = max(parts, key=lambda part: sum(worth == _KNOWN for worth in part[2]))
-    left = (part for part in parts if part is not anew and 2 * sum(worth > _SILENT for worth in part[2]) > len(part[2]))
-    return [_Span(a, a + len(text[a:b].rstrip(" .!?")), max(worths)) for a, b, worths in left]
+    anew = max(parts, key=lambda part: part[2].count(_KNOWN))
+    left = [part for part in parts if part is not anew and 2 * part[2].count(_KNOWN) < len(part[2])]
+    least = _WEIGHS if any(_PLAIN in part[2] for part in parts if part not in left) else _PLAIN  # where all is reworded
+    return [_Span(a, a + len(text[a:b].rstrip(" .!?")), _WEIGHS) for a, b, worths in left if max(worths) >= least]
 
 
 def _joined(text: str, words: Sequence[_Span]) -> list[_Span]:
     """The words that are worth naming, in one go where only grammar stands between; with a number what it counts."""
-    found: list[_Span] = []
-    silent = 0
+    found, silent = list[_Span](), 0
     for span in words:
         last = found[-1] if found else _Span(0, 0, _SILENT)
         between = text[last.end : span.start]
@@ -519,7 +517,7 @@ def _modal(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]
 
 def _scopes(text: str) -> Iterator[_Scope]:
     """The clauses of a text; what is denied twice must be, and what must not be may not."""
-    for part in _SCOPES.split(text)[:MOST_SENTENCES]:
+    for part in _ASIDE.split(text)[:MOST_SENTENCES]:
         said, senses = sentence_of(part), [str(found.lastgroup) for found in _SENSES.finditer(part)]
         denials = senses.count("not")
         if denials % 2:
@@ -578,7 +576,7 @@ class _Phrases:
 
 def _phrases(said: Sentence, known: _Known) -> list[_Phrase]:
     """The phrases of a sentence, the first without a preposition."""
-    words = [span for span in _weighed(said, known, frozenset(), None) if span.worth != _SILENT]
+    words = [span for span in _weighed(said, known) if span.worth != _SILENT]
     starts = [(0, ""), *((found.start(), folded(found[1])) for found in _PLACE.finditer(said.text))]
     found = list[_Phrase]()
     for (start, by), (following, _) in pairwise([*starts, (len(said.text), "")]):

@@ -41,7 +41,7 @@ from holdfast.model.note import (
     title_of,
 )
 from holdfast.model.opposition import compared
-from holdfast.model.parts import lost_in_merge, only_said_by
+from holdfast.model.parts import Lost, left_out
 from holdfast.model.records import judgement
 from holdfast.model.statement import statement
 from holdfast.model.versions import MADE_OF
@@ -101,7 +101,7 @@ def _lost(keep: Note, discard: Note, whole: Note, *, dry_run: bool) -> str:
         said = _untold_by(discard, whole, "" if dry_run else "undo this and ")
     else:
         both = replace(whole, content=f"{whole.content}\n{keep.content}")
-        lost = lost_in_merge(keep, whole), lost_in_merge(discard, both)
+        lost = left_out(keep, whole), left_out(discard, both)
         left = " … ".join(each.said for each in lost if each.weighs and each.said)
         said = f" {LEFT_OUT.format(quoted(left), 'add it' if dry_run else 'undo this and merge again')}" if left else ""
     times = {note.event_time for note in (keep, discard)} - {None, whole.event_time}
@@ -120,12 +120,17 @@ def _confidence(made: float, notes: Sequence[Note]) -> str:
 
 def _untold_by(discard: Note, whole: Note, first: str) -> str:
     """What of a note the one that is kept in its place does not tell, and what to do; plain words are only named."""
-    left = lost_in_merge(discard, whole)
+    left = left_out(discard, whole)
     if not left.weighs:
         return f" {FEW_UNTOLD.format(quoted(left.said))}" if left.said else ""
-    said = f"Only the other said {quoted(left.said)}" if left.said else "The other said it"
-    without = f"{', and' if left.said else ''} without {quoted(left.without)}" if left.without else ""
-    return f" {UNTOLD.format(said + without, first)}"
+    said = f"{'Only the other said' if left.said else 'The other said it'} {_named(left)}"
+    return f" {UNTOLD.format(said, first)}"
+
+
+def _named(left: Lost) -> str:
+    """What is lost, in quotes, and the word without which it was said; empty where nothing is lost."""
+    without = f"without {quoted(left.without)}" if left.without else ""
+    return ", and ".join(filter(None, (left.said and quoted(left.said), without)))
 
 
 async def _merge(work: Work, keep: IndexedNote, discard: IndexedNote, told: Note, is_back: bool) -> Outcome:
@@ -253,8 +258,7 @@ async def consolidate(work: Work, verdict: ConsolidationVerdict) -> Outcome:
 def _untold(originals: Sequence[Note], verdict: ConsolidationVerdict) -> str:
     """What the originals say and a consolidation of them does not."""
     whole = replace(originals[0], title=verdict.title, content=verdict.content)
-    left = {note.id: said for note in originals if (said := only_said_by(note, whole))}
-    each = [f"{note} {quoted(said)}" for note, said in left.items()]
+    each = [f"{note.id} {said}" for note in originals if (said := _named(left_out(note, whole)))]
     said = f" Only the originals say: {'; '.join(each)}." if each else ""
     return said + _confidence(_least_confidence(originals), originals)
 
