@@ -2,8 +2,8 @@
 
 "How often are webhooks retried?" asks for a frequency, and a note that names none hardly answers. "What did the server
 cost in September?" is not answered by October's bill. Both are signals: each multiplies the odds that a note is
-relevant by a factor that was fitted on half A of the bench's questions (docs/measured.md says how), and leaves none
-strong but by what stands beside it (`ranking.levelled`); a doubtful one says why.
+relevant by a factor that was fitted on half A of the bench's questions (docs/measured-history.md says how), and leaves
+none strong but by what stands beside it (`ranking.levelled`); a doubtful one says why.
 
 "What is Anna's phone number?" asks for an attribute by name. It is known by the words that ask for it and the forms in
 which it is told; "who is the landlord of the studio?" is answered where a landlord is spoken of.

@@ -152,8 +152,8 @@ _Z_OF_ALL_WORDS = 7.0  # of a note with all words of a question, where it is the
 _ORDER_SHARE = 0.5  # of its relevance has what an order finds that names nothing: always below WEAK
 _RELEVANT_WORDS, _ALL_WORDS, _GUESSED = 0.3, 2 / 3, 0.5  # coverages; what a meaning counts that was hardly read
 _BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of what may be beside the point: below WEAK
-# By how much doubts lower the logarithm of the odds, fitted (docs/measured.md): for each deviation that the meaning of
-# a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
+# By how much doubts lower the log odds, fitted (docs/measured-history.md): for each deviation that the meaning
+# of a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
 _PLAIN, _ONE_WORD, _NOBODY_KNOWS, _NO_SUCH_NAME, _SURER = 4.5, 0.33, 0.9, 2.0, 0.36
 _FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another language's; from here on odds are counted
 _LIKELIEST = 0.95  # of a note that lacks what is asked for: a tenth of these odds is below WEAK, however near it is
