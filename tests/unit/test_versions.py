@@ -143,6 +143,7 @@ def test_other_things_that_are_said_of_one_subject_or_of_its_siblings_are_no_ver
         ("The user lives in Graz.", "The user moved to Vienna."),
         ("Dashboards are at grafana.example/d/ops.", "Dashboards are at grafana.example/d/platform."),
         ("Urgent folders have a red label.", "Urgent folders have an orange label, red is for the auditors."),
+        ("Ivo wears size 30, wide feet, Velcro not laces.", "Ivo wears size 32, still wide feet, still Velcro please."),
     ],
 )
 def test_another_state_of_one_thing_is_a_version_of_it(older: str, newer: str) -> None:

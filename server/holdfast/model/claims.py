@@ -291,9 +291,9 @@ def _claim(content: str) -> Claim:
         head, rest = f"{head} {rest[0]}", rest[1:]
     spans = [(match.group(), match.start()) for match in TOKEN.finditer(head)][:_MOST_TERMS]
     tokens, cut = [token for token, _ in spans], _end_of_claim(head, spans)
-    end, first_aside, names = end_of_subject(tokens), sum(at < cut for _, at in spans), names_like_grammar(head)
+    end = end_of_subject(tokens, first_aside := sum(at < cut for _, at in spans))
+    names, said, claimed = names_like_grammar(head), folded(head), folded(head[:cut])
     terms = tuple(_terms(tokens, end, first_aside, names, german=bool(_GERMAN.search(head))))
-    said, claimed = folded(head), folded(head[:cut])
     words = frozenset(_SAID.findall(claimed))
     first = tuple(term for term in terms if not term.aside)
     prefixes: dict[str, tuple[str, ...]] = {}

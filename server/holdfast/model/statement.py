@@ -487,12 +487,13 @@ def named_first(tokens: list[str], plain: list[str], others: AbstractSet[str]) -
     return stem(name) if is_name and is_of_one and not is_told else ""
 
 
-def end_of_subject(tokens: list[str]) -> int:
+def end_of_subject(tokens: list[str], claimed: int = MOST_WORDS) -> int:
     """The place of the first word that is no part of the subject: a colon, a verb, what has a verb's ending.
 
-    "In tollgate the invoice is …" is about the invoice in tollgate; "in May the rent is …" says when.
+    "In tollgate the invoice is …" is about the invoice in tollgate; "in May the rent is …" says when. Only the words
+    that are `claimed` are looked at, before what explains: "Ida wears size 30, no laces".
     """
-    plain = [folded(token).rstrip(".,") for token in tokens]
+    plain = [folded(token).rstrip(".,") for token in tokens[:claimed]]
     if plain and plain[0] in _VERBS_FIRST:
         return 0
     for place, word in enumerate(plain):
@@ -502,7 +503,7 @@ def end_of_subject(tokens: list[str]) -> int:
             return place
         if place and plain[place - 1] not in STOP_WORDS and _may_be_verb(word, place):  # as in "for users": none
             return place
-    return len(tokens) // 2
+    return len(plain) // 2
 
 
 def _is_behind_its_place(plain: list[str], place: int) -> bool:
