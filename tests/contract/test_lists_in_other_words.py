@@ -244,3 +244,53 @@ async def test_what_must_be_sent_is_to_do(agent: Agent) -> None:
     found = (await agent.recall("what do I still have to do?")).found
     assert wanted in found
     assert rule not in found
+
+
+OF_KINDS = (
+    ("preference", "Ivo likes the crusts cut off, never squares."),
+    ("preference", "Ivo hates wool on the neck, buy fleece scarves."),
+    ("fact", "Ivo drinks oat milk, the barista sort."),
+    ("preference", "Greta wants the window open at night."),
+    ("procedure", "Workshop, bleeding disc brakes: funnel on top, mineral oil."),
+    ("procedure", "Workshop, storing batteries in winter: 60 percent charge, metal shelf."),
+    ("procedure", "Museum, closing: lights off, alarm on."),
+    ("project", "Museum project 'Glass plates': digitise the 4,200 glass negatives."),
+    ("project", "Museum project 'Quiet Hall': sensors that count people."),
+    ("project", "Tree house in the old walnut."),
+    ("event", "The clamp of repair stand 2 snapped with an e-bike hanging in it."),
+    ("fact", "Renew the certificate of the radius server, due 2026-10-14."),
+    ("fact", "Turn in the time sheet at the workshop, due 2026-10-09."),
+)
+
+
+@pytest.fixture
+async def knowing(anyio_backend: str, tmp_path: Path) -> AsyncIterator[Agent]:
+    """An agent of a museum, a family and a workshop on a Monday."""
+    async with serving(tmp_path / "home", ERAS[-1], clock=Clock(BEGIN)) as asking:
+        for kind, text in OF_KINDS:
+            await asking.call("remember", content=text, type=kind)
+        yield asking
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What are Ivo's preferences?", (0, 1)),
+        ("Which workshop procedures do we have written down?", (4, 5)),
+        ("What procedures are there for the workshop?", (4, 5)),
+        ("Which projects does the museum have?", (7, 8)),
+        ("Welche Projekte hat das Museum?", (7, 8)),
+        ("Which tasks are due next week?", (11,)),
+        ("Which tasks are due?", (11, 12)),
+        ("Tasks due by Friday", (12,)),
+        ("what broke last week?", ()),
+        ("what broke today?", (10,)),
+    ],
+)
+async def test_what_is_of_a_kind_with_a_word_comes_first_and_strong(
+    knowing: Agent, query: str, expected: tuple[int, ...]
+) -> None:
+    answer = await knowing.call("recall", query=query)
+    places = {text: place for place, (_, text) in enumerate(OF_KINDS)}
+    strong = [places[hit["content"]] for hit in answer["results"] if "content" in hit and not hit.get("weak")]
+    assert {*strong[: len(expected)]} == {*expected}, answer.text

@@ -160,7 +160,6 @@ WHO_IS = _pattern(
 )
 NO_NAME = _words("no_name")
 
-
 # --- what is known of a thing ---------------------------------------------------------------------
 
 OF_A_THING = regex(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
@@ -171,9 +170,7 @@ Kind = Literal["list", "self", "person"]
 Form = Literal["todo", "late", "question", "incident", "wish", "decision"]
 
 _MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
-_MOST_NAMES = 4
-_MOST_MODIFIERS = 2
-_DIGITS = 4
+_MOST_NAMES, _MOST_MODIFIERS, _DIGITS = 4, 2, 4
 _SEVERAL = regex(r"\w+s|people|leute|fakten|aufgaben|termine|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
 _WORD = regex(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _TAGGED = regex(
@@ -188,6 +185,7 @@ class Intent:
 
     `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, and the one that
     `another` does, of the current one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for.
+    `several` of a kind: where no space has that name it is a word of those notes, as of "Levi's preferences".
     With `timely` it takes a window of time, or a space, to make it such a question. `due` are things that are still to
     come, `over` such as have happened; `form` is one that notes have in place of a type; `agenda` is whatever is to
     come then, or else what is from then; with `planned` nothing is that was only noted then.
@@ -204,6 +202,7 @@ class Intent:
     another: str = ""
     here: bool = False
     everywhere: bool = False
+    several: bool = False
     at_most: int | None = None
     timely: bool = False
     due: bool = False
@@ -453,16 +452,17 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
-    sure |= (is_todo and bool(there & OF_TASKS)) or (ordered and bool(there & KEEPING))
+    sure |= (is_todo and (due or bool(there & OF_TASKS))) or (ordered and bool(there & KEEPING))
     sure |= bool(types or form) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
     over, types = not due and bool(there & OVER), () if due and types == ("event",) else types  # of any type
     if not sure and not there.isdisjoint(ASKING_ONE):  # "where did we go?"
         return None
-    if is_todo and (over or due or not sure):  # "which tasks did we finish?" names what it asks for
+    if is_todo and (over or not sure):  # "which tasks did we finish?" names what it asks for
         return None
-    intent = replace(intent, form=form)
+    several = any(NOUNS.get(word) in types and _SEVERAL.fullmatch(word) for word in words)
+    intent = replace(intent, form="" if is_todo and due else form, several=several)
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
 
 

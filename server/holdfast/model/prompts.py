@@ -439,7 +439,7 @@ def idle_at_a_time(prompt: str, rest: str) -> Idle | None:
     """
     found = idle(rest)
     words = folded_words(rest)
-    if found == "order" and words[0] in _SHOWING | _LISTING:
+    if found == "order" and (words[0] in _SHOWING | _LISTING or words[-1] == "due"):  # "tasks due" until Friday
         return None
     if found != "empty" or not words:
         return idle(_OF_THE_CALENDAR.sub(" ", prompt)) if _asks_for_the_date(words) else found

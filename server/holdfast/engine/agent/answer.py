@@ -27,6 +27,7 @@ from holdfast.engine.agent.listing import (
     Listing,
     by_fit,
     listed,
+    of_their_kind,
     off_the_list,
     persons,
     vacant,
@@ -90,7 +91,7 @@ SEEDS, MOST_RELATED = 5, 5
 LEAST_RANKED, MOST_RANKED = 64, 200  # candidates, of which some give way to others
 LISTED, BESIDE = 1.0, 0.5  # the relevance of what is on a list that was asked for; beside what answers for certain
 NAMED = 0.85  # at the least, of the note of a person who is asked for
-_ABOUT = ("is about whom was asked for",)
+_ABOUT, _OF_THE_KIND = ("is about whom was asked for",), ("is of the kind that was asked for",)
 LOOKED_OF_A_LIST = 50  # of the notes on a list, which are compared with each other
 MOST_OF_AN_ORDER = 3  # weak hits for an order that names nothing in particular
 SAY_DIFFERENT = "they say different things about the same matter"
@@ -370,13 +371,14 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
-    """The note of a person who is asked for by name leads, then what has that name as its subject."""
-    ids = persons(view, asking.wanted, asking.person) if asking.person else []
+    """The note of a person who is asked for by name leads, then what has that name; or what is of a kind asked for."""
+    ids = persons(view, asking.wanted, asking.person) if asking.person else of_their_kind(view, asking)
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
     most = max((item.relevance for item in best), default=0.0)
-    leading = [found[end]._replace(relevance=max(most, NAMED), also=_ABOUT) for end in ids]
+    why = _ABOUT if asking.person else _OF_THE_KIND
+    leading = [found[end]._replace(relevance=max(most, NAMED), also=why) for end in ids]
     leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
