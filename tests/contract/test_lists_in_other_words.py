@@ -294,3 +294,10 @@ async def test_what_is_of_a_kind_with_a_word_comes_first_and_strong(
     places = {text: place for place, (_, text) in enumerate(OF_KINDS)}
     strong = [places[hit["content"]] for hit in answer["results"] if "content" in hit and not hit.get("weak")]
     assert {*strong[: len(expected)]} == {*expected}, answer.text
+
+
+async def test_what_is_of_a_kind_and_has_one_word_of_two_does_not_come_first_for_that(knowing: Agent) -> None:
+    one = await knowing.call("recall", query="Which workshop procedures do we have?", explain=True)
+    two = await knowing.call("recall", query="Which rowing workshop procedures do we have?", explain=True)
+    assert "of the kind that was asked for" in str(one["results"])
+    assert "of the kind that was asked for" not in str(two["results"])

@@ -190,7 +190,7 @@ def answer(
     best = found.best if found.is_inside else in_time(view, asking, found.best)
     fitting = [item for item in best if not asking.open or item.candidate.id != SELF_ID]  # of no time
     lacking = vacant(view, asking) if lists is None and asking.may_list else ""
-    best = _persons_first(view, asking, off_the_list(fitting, asking) if lacking else fitting, passing)
+    best = _asked_for_first(view, asking, off_the_list(fitting, asking) if lacking else fitting, passing)
     if not best and explain:
         best = found.ranked[:most]
     is_then = asking.question.past and found.is_inside  # what was valid then may have been said long before
@@ -370,9 +370,11 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
-def _persons_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
+def _asked_for_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
     """The note of a person who is asked for by name leads, then what has that name; or what is of a kind asked for."""
-    ids = persons(view, asking.wanted, asking.person) if asking.person else of_their_kind(view, asking)
+    ids: Sequence[str] = persons(view, asking.wanted, asking.person) if asking.person else ()
+    if asking.intent is not None and asking.intent.several and asking.intent.place:
+        ids = of_their_kind(view, asking, asking.intent)
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}

@@ -306,13 +306,11 @@ def _with_words(view: IndexView, found: Listed | None, words: Sequence[str]) -> 
     return replace(found, ids=own, listing=replace(found.listing, total=len(own), elsewhere=None))
 
 
-def of_their_kind(view: IndexView, asking: Asking) -> tuple[str, ...]:
-    """Notes of a kind of which several are asked for, with a word that names no space: "Levi's preferences"."""
-    intent = asking.intent
-    if intent is None or not (intent.several and intent.place):
-        return ()
-    kind = _by_time(view, replace(_here(asking), types=intent.types), MOST_DUE, 0)
-    found = _with_words(view, kind, intent.place)
+def of_their_kind(view: IndexView, asking: Asking, intent: Intent) -> Sequence[str]:
+    """Notes of a kind of which several are asked for, with the words that name no space: "Levi's preferences"."""
+    found: Listed | None = _by_time(view, replace(_here(asking), types=intent.types), MOST_DUE, 0)
+    for word in intent.place:
+        found = _with_words(view, found, (word,))
     return found.ids if found and not found.lacking else ()
 
 
