@@ -2,9 +2,7 @@
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
-they are English, German, French and Spanish, and of other languages what is short.
-
-And what else it asks for by name: "who is the landlord of the studio?" wants a landlord, which is its head.
+they are English, German, French and Spanish, and of other languages what is short. And what it asks for by name.
 """
 
 from __future__ import annotations
@@ -67,8 +65,7 @@ INCIDENT: Final = "incident"
 NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
 BREAKDOWNS = frozenset(term for word, kind in NOUNS.items() if kind == INCIDENT for term in query_terms(word))
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
-LATEST = _words("latest")
-LISTING = _by_language("listing")
+LATEST, LISTING = _words("latest"), _by_language("listing")
 LIST_VERBS = _words("list_verbs")
 ASKING, ASKING_ONE = _words("asking"), _words("asking_one")
 HAPPENED, OVER = _words("happened"), _words("over")
@@ -82,9 +79,7 @@ _NEWS = _pattern(rf"\A(?:{_any('news')})\W*\Z")
 _TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
 DECIDE, KEEPING, ABOUT = _words("decide"), _words("keeping"), _words("about")
 FILLING = _by_language("filling")
-HERE = _pattern(_any("here"))
-EVERYWHERE = _pattern(_any("everywhere"))
-LATELY = _pattern(_any("lately"))
+HERE, EVERYWHERE, LATELY = (_pattern(_any(table)) for table in ("here", "everywhere", "lately"))
 
 # --- the user -------------------------------------------------------------------------------------
 
@@ -95,11 +90,8 @@ ABOUT_ME = _pattern(
     rf"\b(?:know|remember|kennst du|connais|conoces|erinnerst du dich an) (?:me|mich|moi)(?= |$)|"
     r"\b(?:me connais|te souviens de moi|me conoces|te acuerdas de mí)(?=-| |$)"
 )
-WHO_AM_I = _pattern(_any("who_am_i"))
-I_PREFER = _pattern(_any("i_prefer"))
-MINE = _pattern(_any("mine"))
-OWN = _pattern(_any("owned"))
-OF_TASTE = _pattern(_any("of_taste"))
+WHO_AM_I, I_PREFER, MINE = (_pattern(_any(table)) for table in ("who_am_i", "i_prefer", "mine"))
+OWN, OF_TASTE = _pattern(_any("owned")), _pattern(_any("of_taste"))
 _LIKES = (
     r"(?:prefers?|likes?|loves?|hates?|dislikes?|wants?|mag|bevorzugt|hasst|prefere|aime|deteste|prefiere|odia|"
     r"preferisce)"
@@ -111,10 +103,9 @@ _OF_ANOTHER = regex(
     r"(?!(?:The )?[Uu]ser|Really |Usually |Also |Always |Ich |We |Yo )(?:[Mm]y [a-z]+|[Oo]ur [a-z]+|[A-Z]\w+)"
     rf"(?: and \w+)? (?:{_LIKES}|préfère|déteste)\b"
 )
-ALSO_OWN = _pattern(_any("owned_at_work"))
+ALSO_OWN, OF_WORK = _pattern(_any("owned_at_work")), _pattern(_any("of_work"))
 # Of which a person has one: what else is known of them answers no question about it.
 ONE_OF = _pattern(_any("one_of"))
-OF_WORK = _pattern(_any("of_work"))
 OF_WHAT = _pattern(
     r"|(?:for|of|in|on|at|when|about|regarding|für|bei|beim|zu|de|d|en|pour|sobre|para|del|di|per|"
     r"voor)(?: [\w+#.'-]+){1,4}"
@@ -159,9 +150,6 @@ WHO_IS = _pattern(
     r"кто такая) (?P<name>[^?!,;:]+?)[?!. ]*$"
 )
 NO_NAME = _words("no_name")
-
-# --- what is known of a thing ---------------------------------------------------------------------
-
 OF_A_THING = regex(r"\b(?:about|on|regarding|concerning|über|zu|zum|zur|sur|sobre|acerca de)\b", re.IGNORECASE)
 ASKED_FOR = _words("asked_for")
 
@@ -169,8 +157,7 @@ ASKED_FOR = _words("asked_for")
 Kind = Literal["list", "self", "person"]
 Form = Literal["todo", "late", "question", "incident", "wish", "decision"]
 
-_MOST_WORDS, _LONGEST = 16, 160  # a longer text is no such question; the latter in characters
-_MOST_NAMES, _MOST_MODIFIERS, _DIGITS = 4, 2, 4
+_MOST_WORDS, _LONGEST, _MOST_NAMES, _MOST_MODIFIERS, _DIGITS = 16, 160, 4, 2, 4  # `_LONGEST` in characters
 _SEVERAL = regex(r"\w+s|people|leute|fakten|aufgaben|termine|\w+(?:ungen|onen|nisse|kte|ele|ioni)")
 _WORD = regex(r"[^\W_](?:[\w.-]*\w)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 _TAGGED = regex(
@@ -217,8 +204,7 @@ class Intent:
     tastes: bool = False
 
 
-WHAT_COMES = Intent("list", due=True)
-AGENDA_LIST = Intent("list", due=True, agenda=True)
+WHAT_COMES, AGENDA_LIST = Intent("list", due=True), Intent("list", due=True, agenda=True)
 
 
 def intent_of(text: str) -> Intent | None:
@@ -379,6 +365,13 @@ _STILL_OPEN = regex(  # "open" as it says which are meant: the bakery opens at s
     rf"\bopen (?:{'|'.join(NOUNS)}|issues?|items?|tickets?|questions?|points?)\b|"
     r"\b(?:(?:what|which)(?: \w+)? (?:s|is|are|was|were)(?: now| still)?|(?:any|every|some)thing|all) open\b"
 )
+_DUE_TASKS = regex(  # not "which have no due date?", "which were due?"
+    r"(?:(?:which|what|list|show|all|my|our|the|welche) )*(?:(?:tasks|to-?dos|chores|errands|aufgaben)(?: are| sind)?"
+    r" (?:due|fallig)(?: by| on| in)?|due tasks)"
+)
+_OF_WHOM = (
+    r"(?:\bs {0}\b|\b(?:{1}) {0}\b|\b{0} (?:of|for|are there (?:for|in)|does|do|did|has|have|hat|haben|fur|von)\b)"
+)
 _TO_DO_THERE = regex(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
 _IN_A_SPACE = regex(r" (?:in|for|on|at|im|fur|zu|dans|pour|chez|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
 _HOW_MANY_NOTES = regex(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b")
@@ -452,18 +445,25 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     sure = bool(types or intent.tags or due or form) and (wanted or somewhere or bool(there & ASKING))
     sure |= bool(nouns or intent.tags) and (wanted or somewhere or due or bool(nouns and intent.tags))
     sure |= somewhere and (wanted or bool(there & HAPPENED)) and there.isdisjoint(ASKING_ONE)
-    sure |= (is_todo and (due or bool(there & OF_TASKS))) or (ordered and bool(there & KEEPING))
+    is_of_tasks = is_todo and due and _DUE_TASKS.fullmatch(" ".join(words)) is not None
+    sure |= (is_todo and (is_of_tasks or bool(there & OF_TASKS))) or (ordered and bool(there & KEEPING))
     sure |= bool(types or form) and len(words) == 1 and _SEVERAL.fullmatch(words[0]) is not None
     counts = [int(word) for word in words if word.isdecimal() and len(word) < _DIGITS]
     at_most = counts[0] if counts and ordered and counts[0] else None
     over, types = not due and bool(there & OVER), () if due and types == ("event",) else types  # of any type
-    if not sure and not there.isdisjoint(ASKING_ONE):  # "where did we go?"
+    is_of_one = not sure and not there.isdisjoint(ASKING_ONE)  # "where did we go?"
+    if is_of_one or (is_todo and (over or not sure or due != is_of_tasks)):  # "which tasks did we finish?" names it
         return None
-    if is_todo and (over or not sure):  # "which tasks did we finish?" names what it asks for
-        return None
-    several = any(NOUNS.get(word) in types and _SEVERAL.fullmatch(word) for word in words)
-    intent = replace(intent, form="" if is_todo and due else form, several=several)
+    several = any(_asks_of(words, place, word) for word in words if NOUNS.get(word) in types)
+    intent = replace(intent, form="" if is_of_tasks else form, several=several)
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
+
+
+def _asks_of(words: list[str], place: list[str], noun: str) -> bool:
+    """Whether a kind in the plural is asked for of what is named, and not of what it is not: "Levi's preferences"."""
+    named = _OF_WHOM.format(noun, "|".join(map(re.escape, place)))
+    is_denied = not {"not", "no", "without", "nicht", "kein", "keine"}.isdisjoint(words)
+    return bool(place) and not is_denied and bool(_SEVERAL.fullmatch(noun) and re.search(named, " ".join(words)))
 
 
 def _with_counts(words: list[str]) -> list[str]:

@@ -320,8 +320,7 @@ _BREAKS_AT = r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b"
 _BREAKS = regex(_BREAKS_AT, re.IGNORECASE)
 _COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
 _INNER = regex(r"\w[/.:@_]\w")  # of an identifier, a path or an address
-_FILLING = frozenset(("otherwise", "instead", "appear", "appears", "belong", "belongs", "supplies", "necessary"))
-_CONDITIONS = frozenset(("if", "unless", "except", "until", "when", "provided", "wenn", "falls", "sauf", "salvo"))
+_FILLING = frozenset(("appear", "appears", "belong", "belongs", "supplies"))
 _MOST_SILENT = 3  # words between two that are named in one go
 
 
@@ -372,16 +371,16 @@ def left_out(note: Note, whole: Note) -> Lost:
     mine, its = _beside(note, whole)
     known, retold = _Known(whole, its), _replaced(mine, its)
     known.own, added = _turned(note.content[:LONGEST_NOTE], known.text)
-    back = None if known.own or added else _Known(note, mine)  # what turns the sense is more than other words
     said, worth = list[str](), _WEIGHS if added else _SILENT
     for place, item in enumerate(mine.sentences):
-        for start, end, weight in _spans(item, retold.get(place), known, back):
+        for start, end, weight in _spans(item, retold.get(place), known):
             said.append(item.text[start:end])
             worth = max(worth, weight)
-    return Lost(_cut(said, note), added, weighs=worth == _WEIGHS)
+    weighs = worth == _WEIGHS or (bool(said) and UNSPACED.search(note.content) is not None)
+    return Lost(_cut(said, note), added, weighs=weighs)
 
 
-def _spans(item: Sentence, its: Sentence | None, known: _Known, back: _Known | None) -> list[_Span]:
+def _spans(item: Sentence, its: Sentence | None, known: _Known) -> list[_Span]:
     """The places of a sentence that are named: all of it, its clauses that say something else, or words."""
     words = _weighed(item, known, its)
     telling = [span for span in words if span.worth != _SILENT]
@@ -389,29 +388,9 @@ def _spans(item: Sentence, its: Sentence | None, known: _Known, back: _Known | N
     is_new = its is None and bool(fresh) and (fresh == telling or _is_other(item, known.read))
     if is_new or (4 * len(fresh) > 3 * len(telling) and any(span.worth == _WEIGHS for span in fresh)):
         return [_Span(0, len(item.text), _WEIGHS)]
-    if its and back and _is_reworded(item, fresh, its, back):
-        return []
     whole = _other_clauses(item.text, words)
     left = [span for span in words if not any(each.start <= span.start < each.end for each in whole)]
     return sorted([*whole, *_joined(item.text, left)])
-
-
-def _is_reworded(item: Sentence, fresh: Sequence[_Span], its: Sentence, back: _Known) -> bool:
-    """Whether a sentence has the names and values of another in another order, and no more plain words than that."""
-    there = [span for span in _weighed(its, back) if span.worth > _SILENT]
-    return (
-        len(fresh) <= len(there)
-        and {span.worth for span in (*fresh, *there)} == {_PLAIN}
-        and not any(which_of(folded(item.text[span.start : span.end])) for span in fresh)  # a colour has no like
-        and _CONDITIONS.isdisjoint(item.words - its.words)
-        and GERMAN.isdisjoint(item.words)  # whose names look like all nouns
-        and _order_of(item.text, its) != _order_of(its.text, item)
-    )
-
-
-def _order_of(text: str, other: Sentence) -> list[str]:
-    found = (VALUE_ENDINGS.sub("", folded(token).removesuffix("'s")) for token in TOKEN.findall(text))
-    return list(dict.fromkeys(stem for stem in found if stem in other.telling))
 
 
 def _weighed(item: Sentence, known: _Known, its: Sentence | None = None) -> list[_Span]:

@@ -373,7 +373,8 @@ def _folded(view: IndexView, asking: Asking, hits: Sequence[Hit]) -> list[Hit]:
 def _asked_for_first(view: IndexView, asking: Asking, best: Sequence[Ranked], passing: Passing | None) -> list[Ranked]:
     """The note of a person who is asked for by name leads, then what has that name; or what is of a kind asked for."""
     ids: Sequence[str] = persons(view, asking.wanted, asking.person) if asking.person else ()
-    if asking.intent is not None and asking.intent.several and asking.intent.place:
+    is_plain = asking.time is None and asking.idle is None and not asking.wanted.types
+    if is_plain and asking.intent is not None and asking.intent.several:
         ids = of_their_kind(view, asking, asking.intent)
     found = {item.candidate.id: item for item in best}
     missing = view.notes(end for end in ids if end not in found)

@@ -306,12 +306,13 @@ def _with_words(view: IndexView, found: Listed | None, words: Sequence[str]) -> 
     return replace(found, ids=own, listing=replace(found.listing, total=len(own), elsewhere=None))
 
 
-def of_their_kind(view: IndexView, asking: Asking, intent: Intent) -> Sequence[str]:
+def of_their_kind(view: IndexView, asking: Asking, intent: Intent) -> list[str]:
     """Notes of a kind of which several are asked for, with the words that name no space: "Levi's preferences"."""
-    found: Listed | None = _by_time(view, replace(_here(asking), types=intent.types), MOST_DUE, 0)
-    for word in intent.place:
-        found = _with_words(view, found, (word,))
-    return found.ids if found and not found.lacking else ()
+    named = " ".join(intent.place)
+    found = view.search(named, None, replace(_here(asking), types=intent.types), MOST_SAYING, PERSON_TERMS).candidates
+    terms = set(query_terms(named))
+    notes = view.notes(item.id for item in found if terms <= set(item.matched))
+    return sorted(notes, key=lambda end: (notes[end].note.happened, end), reverse=True)
 
 
 def _formed(intent: Intent, types: tuple[str, ...]) -> Intent:
