@@ -310,3 +310,10 @@ async def test_a_filter_a_time_and_a_denial_keep_a_kind_from_coming_first(knowin
         assert "of the kind that was asked for" not in str(found["results"])
     undated = await knowing.call("recall", query="Which tasks have no due date?")
     assert "listed" not in str(undated["results"])
+
+
+async def test_what_is_of_the_kind_that_was_asked_for_is_not_doubted(knowing: Agent) -> None:
+    answer = await knowing.call("recall", query="What are Ivo's preferences?")
+    told = [line for line in answer.text.splitlines() if " preference 20" in line and "WEAK" not in line]
+    assert len(told) == 2
+    assert "(" not in "".join(told)

@@ -381,7 +381,7 @@ def _asked_for_first(view: IndexView, asking: Asking, best: Sequence[Ranked], pa
     found |= {end: Ranked(bare(item.note), 0.0, 0.0) for end, item in missing.items()}
     most = max((item.relevance for item in best), default=0.0)
     why = _ABOUT if asking.person else _OF_THE_KIND
-    leading = [found[end]._replace(relevance=max(most, NAMED), also=why) for end in ids]
+    leading = [found[end]._replace(relevance=max(most, NAMED), doubt="", also=why) for end in ids]
     leading = [item for item in leading if passing is None or passing(item)]
     return [*leading, *(item for item in best if item.candidate.id not in ids)]
 
