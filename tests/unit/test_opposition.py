@@ -252,6 +252,8 @@ def test_what_only_one_of_two_notes_says_is_told_and_cut_short(kept: str, other:
         ("Le portail est fermé la nuit.", "Le portail est ouvert la nuit.", "fermé", ""),
         ("桥在周一关闭。渡轮在周二开放。", "桥在周一关闭。", "渡轮在周二开放。", ""),
         ("会议是每周五", "每周五有会议", "会议是每周五", ""),
+        ("The gate must be locked because nobody is there at night.",
+         "The gate is locked because nobody is there at night.", "must", ""),
         # told in other words, but for what matters
         ("Tea is in the red tin in the kitchen.", "In the kitchen stands the blue tin with tea.", "red", ""),
         ("The market is in the hall unless it rains.", "In the hall is the market on dry days.", "unless it rains", ""),

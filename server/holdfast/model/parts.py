@@ -51,9 +51,7 @@ from holdfast.model.words import FRAME_WORDS, STOP_WORDS, any_of, folded, gramma
 Lack = Literal["", "name", "value", "thing"]
 NEAR_BY_MEANING = 1.5  # deviations, which what replaced a note without sharing a word with it mostly has
 FEW_TELLING, LONGEST_ALONE = 2, 120  # words that another note has not; characters that are told of them
-_ASIDE = regex(
-    r"(?<![Nn]othing),?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+"
-)
+_ASIDE = regex(r",?\s(?:and|but|und|aber|y|pero|et|mais|ma|maar)\s|[;,]\s+|[()\u3002\uff0c\uff1b]\s*|(?<=[.!?])\s+|\n+")
 _NUMBERED = regex(r"\b([^\W\d_]{3,})[ #]+(\d[\d.,:]*)")
 _CLAUSE_ENDS = regex(r"[,;:]\s+|\s+[\u2013\u2014(]\s*|\)\s*|\s+(?:and|but|und|aber|y|pero|et|mais)\s+", re.IGNORECASE)
 
@@ -316,6 +314,11 @@ _SENSES = regex(
     r"|(?P<may>\b(?:(?-i:may)|can|could|allowed|permitted|darf|d\u00fcrfen|kann)\b)",
     re.IGNORECASE,
 )
+_SCOPES = regex(  # a reason is one of its own: "must be locked because nobody is there"
+    r"[.,;:!?]\s+|\s[\u2013\u2014(]\s*|\)\s*|"
+    r"(?<!nothing)\s(?:and|but|because|so that|while|und|aber|weil|y|pero|et|mais)\s+",
+    re.IGNORECASE,
+)
 _BREAKS_AT = r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b"
 _BREAKS = regex(_BREAKS_AT, re.IGNORECASE)
 _COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
@@ -496,7 +499,7 @@ def _modal(here: Sequence[_Scope], there: Sequence[_Scope], both: frozenset[str]
 
 def _scopes(text: str) -> Iterator[_Scope]:
     """The clauses of a text; what is denied twice must be, and what must not be may not."""
-    for part in _ASIDE.split(text)[:MOST_SENTENCES]:
+    for part in _SCOPES.split(text)[:MOST_SENTENCES]:
         said, senses = sentence_of(part), [str(found.lastgroup) for found in _SENSES.finditer(part)]
         denials = senses.count("not")
         if denials % 2:
