@@ -323,7 +323,6 @@ _BREAKS_AT = r"[,;:()]|\b(?:and|or|but|und|oder|aber|y|o|pero|et|ou|mais)\b"
 _BREAKS = regex(_BREAKS_AT, re.IGNORECASE)
 _COUNT = regex(rf"[\d.,]+|{any_of(NUMBER_WORDS)}", re.IGNORECASE)
 _INNER = regex(r"\w[/.:@_]\w")  # of an identifier, a path or an address
-_FILLING = frozenset(("appear", "appears", "belong", "belongs", "supplies"))
 _MOST_SILENT = 3  # words between two that are named in one go
 
 
@@ -399,7 +398,7 @@ def _spans(item: Sentence, its: Sentence | None, known: _Known) -> list[_Span]:
 def _weighed(item: Sentence, known: _Known, its: Sentence | None = None) -> list[_Span]:
     """The words of a sentence in order, and what each is beside another note, of which one sentence tells the same."""
     against_it = opposite_words(item, its) | _turning(item, its) if its else frozenset[str]()
-    silent = grammar_in(languages_of(item.text)) | GENERIC | COPULAS | _FILLING
+    silent = grammar_in(languages_of(item.text)) | GENERIC | COPULAS
     senses = [found for found in _SENSES.finditer(item.text) if folded(found[0]) not in against_it]
     spans = [_Span(*found.span(), _WEIGHS if found.lastgroup in known.own else _SILENT) for found in senses]
     for found in TOKEN.finditer(item.text):
