@@ -2,7 +2,7 @@
 
 Only where every word of it belongs to such a question: "list all decisions in tollgate" asks for a list, "list the
 decisions that slow the build down" has to be searched for. Words of time are taken out before. The words are folded;
-they are English, German, French and Spanish, and of other languages what is short. And what it asks for by name.
+they are English, German, French and Spanish, and of other languages what is short. And what else is named: `head_of`.
 """
 
 from __future__ import annotations
