@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from holdfast.index import current, journal, maintenance, queries
@@ -163,6 +164,11 @@ class IndexView:
         self._feedback = feedback
         self._kept = kept
 
+    @cached_property
+    def _state(self) -> int:
+        """The number of the last change in it: a view is of one transaction, which sees no other."""
+        return self.change_number()
+
     def search(
         self,
         query: str,
@@ -212,7 +218,7 @@ class IndexView:
     def notes(self, ids: Iterable[str]) -> dict[str, IndexedNote]:
         """Notes by id; unknown ids are left out. Their connections are told by `links`."""
         wanted = list(dict.fromkeys(ids))
-        seen = self.change_number()
+        seen = self._state
         kept = self._kept.notes.of(seen)
         found = {note_id: kept[note_id] for note_id in wanted if note_id in kept}
         if missing := [note_id for note_id in wanted if note_id not in found]:
@@ -226,7 +232,7 @@ class IndexView:
 
     def links(self, ids: Sequence[str]) -> list[LinkRow]:
         """Edges that leave or reach these notes and whose both ends are there, those of most weight first."""
-        seen = self.change_number()
+        seen = self._state
         kept = self._kept.links.of(seen)
         found = {note_id: kept[note_id] for note_id in ids if note_id in kept}
         if missing := [note_id for note_id in ids if note_id not in found]:
