@@ -22,7 +22,7 @@ from holdfast.encode.provider import (
     VectorSet,
     forget,
 )
-from holdfast.encode.services import look_around, pairs_reader, provider_beside, provider_for
+from holdfast.encode.services import answers_reader, look_around, pairs_reader, provider_beside, provider_for
 from holdfast.encode.services import provider_of as _provider
 from holdfast.encode.wordpiece import is_common, is_ordinary
 from holdfast.engine.jobs.daily import JOBS, JobRunner
@@ -239,6 +239,7 @@ def _memory(
             encoder=encoder,
             beside=second,
             pairs=pairs_reader(settings),
+            answers=answers_reader(settings),
             fleet=kept_in.fleet,
             clock=now,
             new_id=new_note_id,

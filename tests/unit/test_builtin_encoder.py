@@ -15,7 +15,7 @@ import pytest
 from anyio import lowlevel
 
 from holdfast.encode import builtin, computed
-from holdfast.encode.builtin import BuiltinEncoder, PairReader
+from holdfast.encode.builtin import AnswerReader, BuiltinEncoder, PairReader
 from holdfast.encode.provider import VectorSet
 from holdfast.errors import EncoderError
 
@@ -287,6 +287,18 @@ async def test_a_model_of_pairs_that_is_not_the_expected_one_is_refused(
         (tmp_path / "together.npz").write_bytes(b"another change")
     with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
         await PairReader().read([("The till runs on Vend.", "The till runs on Lightspeed.")])
+
+
+@pytest.mark.parametrize("named", ["another", "missing"])
+async def test_a_model_of_answers_that_is_not_the_expected_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str
+) -> None:
+    builtin._answer_model.cache_clear()
+    monkeypatch.setattr(builtin, "ANSWERS", tmp_path / "answers.npz")
+    if named == "another":
+        (tmp_path / "answers.npz").write_bytes(b"another change")
+    with pytest.raises(EncoderError, match=r"not the one that was expected|missing or cannot be read"):
+        await AnswerReader().loaded()
 
 
 async def test_pairs_are_read_as_versions_as_repetitions_and_as_two_things() -> None:

@@ -49,6 +49,8 @@ ADAPTER: Final = Path(__file__).with_name("notes.npz")
 ADAPTER_SHA256: Final = "491751703367dced58feb469ee44286d1afeaf57e0fb24eb54a33900bca5c934"
 TOGETHER: Final = Path(__file__).with_name("together.npz")
 TOGETHER_SHA256: Final = "3631dbe7725394411c8a0162f47b16890a09b62fc67ff1e326c1e15fc7f94cbf"
+ANSWERS: Final = Path(__file__).with_name("answers.npz")
+ANSWERS_SHA256: Final = "7a4bebfb0e1ab35796b146d2fa0037b20dc490a7fb5b617736f24a99f2b1d9c2"
 LAYERS: Final = Path(__file__).with_name("layers.onnx")
 LAYERS_SHA256: Final = "7465f7156c5b47cf5acf28e6acf7763c7747b61908a9c4b13f354352dd09578f"
 _PACKAGED_DIGEST: Final = hashlib.sha256(f"{ADAPTER_SHA256} {LAYERS_SHA256}".encode()).hexdigest()
@@ -65,6 +67,7 @@ _RUN_TEXTS: Final = 16
 _RUN_TOKENS: Final = 256
 _RUNS_TOGETHER: Final = 8
 _PAIRS_IN_TURN: Final = Lock()
+_ANSWERS_IN_TURN: Final = Lock()
 
 _REINSTALL: Final = "Reinstall Holdfast with its dependencies; until then recall works by words alone."
 
@@ -278,6 +281,33 @@ class PairReader:
         return await to_thread.run_sync(_read_pairs, list(pairs), limiter=self._worker) if pairs else []
 
 
+class AnswerReader:
+    """Reads a question with a note, on the thread that asks. A process has one model (35 MB)."""
+
+    def __init__(self) -> None:
+        self._worker = CapacityLimiter(1)
+
+    async def loaded(self) -> Callable[[str, str], float]:
+        """What tells of a question and a note the log odds that the note answers it; the first call loads the model.
+
+        Raises:
+            EncoderError: the model cannot be loaded.
+        """
+        if not _answer_model.cache_info().currsize:
+            await to_thread.run_sync(_load_answers, limiter=self._worker)
+        return _answers
+
+
+def _load_answers() -> None:
+    with _ANSWERS_IN_TURN:
+        _answer_model()
+
+
+def _answers(question: str, note: str) -> float:
+    with _ANSWERS_IN_TURN:
+        return _answer_model().read([(question, note)])[0].anew
+
+
 def _read_pairs(pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
     with _PAIRS_IN_TURN:
         return _pair_model().read(pairs)
@@ -285,12 +315,22 @@ def _read_pairs(pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
 
 @cache
 def _pair_model() -> PairModel:
-    """The model that reads pairs, loaded once.
+    """The model that reads pairs of notes, loaded once.
 
     Raises:
         EncoderError: it is not there, or not the one that is expected.
     """
-    layers, learned = _changed(TOGETHER, TOGETHER_SHA256)
+    return _reading(TOGETHER, TOGETHER_SHA256)
+
+
+@cache
+def _answer_model() -> PairModel:
+    """The same for a question and a note."""
+    return _reading(ANSWERS, ANSWERS_SHA256)
+
+
+def _reading(change: Path, sha256: str) -> PairModel:
+    layers, learned = _changed(change, sha256)
     from holdfast.encode.computed import PairModel  # noqa: PLC0415 - start-up stays light
 
     model = PairModel(layers, learned)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from anyio import to_thread
 
-from holdfast.encode.builtin import BuiltinEncoder, MultilingualEncoder, PairReader
+from holdfast.encode.builtin import AnswerReader, BuiltinEncoder, MultilingualEncoder, PairReader
 from holdfast.encode.provider import Provider, VectorSet
 from holdfast.encode.remote import (
     BATCH_SECONDS,
@@ -338,8 +338,16 @@ def provider_of(settings: Settings) -> Provider | None:
 
 def pairs_reader(settings: Settings) -> PairReader | None:
     """What reads two notes together; None with another encoder."""
-    is_built_in = settings.encoder in ("auto", "builtin") and settings.builtin_model is None
-    return PairReader() if is_built_in else None
+    return PairReader() if _is_packaged(settings) else None
+
+
+def answers_reader(settings: Settings) -> AnswerReader | None:
+    """What reads a question with a note; None with another encoder."""
+    return AnswerReader() if _is_packaged(settings) else None
+
+
+def _is_packaged(settings: Settings) -> bool:
+    return settings.encoder in ("auto", "builtin") and settings.builtin_model is None
 
 
 def provider_beside(settings: Settings) -> Provider | None:

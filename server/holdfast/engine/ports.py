@@ -50,6 +50,12 @@ class ReadsPairs(Protocol):
     async def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]: ...
 
 
+class ReadsAnswers(Protocol):
+    """Reads a question with a note; see `holdfast.encode.builtin.AnswerReader`."""
+
+    async def loaded(self) -> Callable[[str, str], float]: ...
+
+
 def now() -> datetime:
     return datetime.now(UTC)
 
@@ -270,7 +276,8 @@ class Ports:
     keeps no backups.
     `fleet` is None where one server has the memory for itself, or shares all of it as files.
     `beside` encodes into a second set for what `encoder` cannot read; None where the settings ask for none.
-    `pairs` reads two notes together; None where the settings want another encoder than the built-in one.
+    `pairs` reads two notes together, `answers` a question with a note; None where the settings want another encoder
+    than the built-in one.
     `kept` encodes for sets of other settings, for as long as the one of these is not ready or its provider fails.
     `moving` is None where the storage is moved in and out of by its own means.
     `upkeep` is None where the storage looks after itself: no jobs run then. `forgetting` lets them put into the trash
@@ -311,6 +318,7 @@ class Ports:
     fleet: Fleet | None = None
     beside: OwnEncoder | None = None
     pairs: ReadsPairs | None = None
+    answers: ReadsAnswers | None = None
     kept: KeptEncoders | None = None
     moving: Transfers | None = None
     forget: Callable[[Sequence[str]], Awaitable[None]] = _nothing_kept

@@ -251,7 +251,7 @@ class Ranked(NamedTuple):  # as many are made as candidates
     def likeness(self) -> float:
         """How relevant it would be if nothing spoke against it: that decides whether it is shown at all."""
         own = self.relevance if self.alone is None else self.alone
-        return own if self.share == 1.0 else _with_odds(own, 1.0 / self.share)
+        return own if self.share == 1.0 else with_odds(own, 1.0 / self.share)
 
     @property
     def weak(self) -> bool:
@@ -278,7 +278,7 @@ def careful(likely: float) -> float:
     So that 0.7 is the line from which a careful reader calls a note relevant. It stands where on half A of the bench's
     questions about nothing stored (bench/doubt.py) no more than one in twenty gets a hit above it.
     """
-    return _with_odds(likely, _CAREFUL)
+    return with_odds(likely, _CAREFUL)
 
 
 def levelled(ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -318,11 +318,11 @@ def _log_odds(probability: float) -> float:
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    relevance = min(_DOUBTED, _with_odds(min(item.relevance, _LIKELIEST), share))
+    relevance = min(_DOUBTED, with_odds(min(item.relevance, _LIKELIEST), share))
     return item._replace(share=item.share * share, doubt=why, relevance=relevance)
 
 
-def _with_odds(probability: float, factor: float) -> float:
+def with_odds(probability: float, factor: float) -> float:
     """The probability with its odds multiplied."""
     return probability * factor / (probability * factor + 1.0 - probability)
 
@@ -501,7 +501,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     if doubtful and not (asked.telling and asked.telling.identifiers.intersection(candidate.held)):
         worth = min(worth, _DOUBT)
     left = _left(candidate, asked)
-    worth = _with_odds(min(worth, _SUREST if left < 1.0 else 1.0), left)
+    worth = with_odds(min(worth, _SUREST if left < 1.0 else 1.0), left)
     also = _also(subject=subject, affinity=affinity)
     doubt = asked.nobody and f"{asked.nobody} is named nowhere"
     return Ranked(candidate, sum(terms), worth, also, asked.unknown, terms, left, doubt, asked.by_words)

@@ -13,6 +13,7 @@ from holdfast.engine.agent.doubting import (
     bare,
     before_that,
     beside_the_point,
+    first_read,
     inheriting,
     names_in,
     of_another_place,
@@ -453,7 +454,8 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     chains = view.successors(retired) if retired else {}
     if retired and not asking.question.past:
         ranked = _replaced(view, asking, ranked, chains, wanted)
-    return levelled(_newest_first(view, ranked, chains, asking.question))
+    ranked = _newest_first(view, ranked, chains, asking.question)
+    return levelled(first_read(ranked, asking.query, asking.answers, lambda end: view.notes([end])[end].note))
 
 
 def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:

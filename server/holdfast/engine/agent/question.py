@@ -23,7 +23,7 @@ from holdfast.index.rows import IndexedNote
 from holdfast.index.spelling import corrected
 from holdfast.index.view import IndexView
 from holdfast.model.doubts import Sought, sought
-from holdfast.model.identifiers import is_formed, seldom_of
+from holdfast.model.identifiers import is_formed, seldom_of, shows_another_language
 from holdfast.model.intent import (
     AGENDA_LIST,
     BREAKDOWNS,
@@ -179,7 +179,8 @@ class Asking:
     for the last one.
     `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be a question.
     `asks_back`: it is put in the past tense. `of_now`: in the present, of a month or day that comes round again. `nth`
-    is which it asks for of all that was so one after another: the first (1), the second; else 0.
+    is which it asks for of all that was so one after another: the first (1), the second; else 0. `answers` tells of it
+    and a text the log odds that this answers it; None where nothing can.
     """
 
     query: str
@@ -202,6 +203,7 @@ class Asking:
     asks_back: bool = False
     of_now: bool = False
     nth: int = 0
+    answers: Callable[[str, str], float] | None = None
 
     @property
     def is_of_what_was_noted(self) -> bool:
@@ -220,6 +222,12 @@ class Asking:
         """Who is asked for by name; empty where nobody is."""
         intent = self.intent
         return intent.topic if intent and intent.kind == "person" and not self.wanted.types else ""
+
+    @property
+    def may_be_read(self) -> bool:
+        """Whether what was learned of questions and their answers can tell something: one in English, for no list."""
+        is_plain = self.asks and self.time is None and self.intent is None and len(query_terms(self.text)) > 1
+        return is_plain and not shows_another_language(self.text)
 
     @property
     def may_list(self) -> bool:

@@ -50,7 +50,7 @@ from holdfast.engine.encoding import Beside, count_beside, count_unencoded, enco
 from holdfast.engine.omi.beliefs import believed_first, standings
 from holdfast.engine.ports import Caller, Ports
 from holdfast.engine.state import Stages
-from holdfast.errors import InvalidArgumentError, StorageError
+from holdfast.errors import EncoderError, InvalidArgumentError, StorageError
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
@@ -365,6 +365,11 @@ async def asked(
     stages.ended("encode")
     phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
     asking = replace(asking, vector=vector, also=phrasings)
+    if ports.answers is not None and vector is not None and asking.may_be_read:
+        try:
+            asking = replace(asking, answers=await ports.answers.loaded())
+        except EncoderError as error:
+            notice = notice or f"Questions are not read with what was found: {error}"
     return (asking, notice) if ports.beside is None else _also_beside(asking, notice, second)
 
 
