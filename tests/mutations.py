@@ -51,6 +51,7 @@ _EDITS = "tests/contract/test_hand_edits.py::"
 _DOUBT = "tests/contract/test_recall_doubt.py::"
 _DELETED = "tests/contract/test_index_deleted.py::"
 _RECALL = "tests/contract/test_recall.py::"
+_READ = "tests/contract/test_answers_read.py::"
 _REMEMBER = "tests/contract/test_remember.py::"
 _MOVES = "tests/contract/test_moves.py::"
 _OUTDATED = "tests/contract/test_mark_outdated.py::"
@@ -409,7 +410,7 @@ MUTATIONS = (
     Mutation("outdated-unmarked", 5, "mark_outdated marks nothing", "engine/agent/feedback.py",
              "            outdated=True,\n            outdated_reason", "            outdated_reason", (LEFT_OUT,)),
     Mutation("correction-behind", 5, "a corrected note stands before what corrects it", "engine/agent/answer.py",
-             "levelled(_newest_first(view, ranked, chains, asking.question))", "levelled(ranked)",
+             "    ranked = _newest_first(view, ranked, chains, asking.question)\n", "",
              ("tests/contract/test_recall_corrections.py::test_what_evolved_from_a_note_is_not_ranked_below_it",)),
     Mutation("replaced-shown", 5, "what was replaced stands where its successor should", "engine/agent/answer.py",
              "        ranked = _replaced(view, asking, ranked, chains, wanted)\n", "        pass\n",
@@ -467,8 +468,11 @@ MUTATIONS = (
              "WEAK, _DOUBTED = 0.7,", "WEAK, _DOUBTED = 0.01,",
              (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
     Mutation("strong-in-spite", 6, "what something stated speaks against is strong", "model/ranking.py",
-             "min(_DOUBTED, _with_odds(", "min(1.0, _with_odds(",
+             "min(_DOUBTED, with_odds(", "min(1.0, with_odds(",
              (f"{_DOUBT}test_what_something_stated_speaks_against_is_not_strong_however_near_it_is",)),
+    Mutation("not-an-answer", 6, "what does not answer the question is strong", "engine/agent/doubting.py",
+             "    worth = with_odds(first.relevance, factor)\n", "    worth = first.relevance\n",
+             (f"{_READ}test_what_seems_to_be_no_answer_is_doubtful_and_says_why_but_is_shown",)),
     Mutation("no-sentence", 6, "nothing found is not said", "tools/fitting.py",
              "Nothing relevant is stored. Asked", "Asked",
              (f"{_RECALL}test_nothing_relevant_is_said_in_a_sentence_and_returns_nothing",)),

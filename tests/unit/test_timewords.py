@@ -17,6 +17,7 @@ from holdfast.model.when.questions import (
     looking_ahead,
     outer_window,
     read_time,
+    said_once,
     without_time,
 )
 from holdfast.model.when.told import DaysAsked, other_days, says_when
@@ -1017,3 +1018,23 @@ def test_what_is_said_of_a_weekday_comes_round(text: str, day: int) -> None:
         if (found := says_when(text, date(2026, 11, 4), _only(date(2026, 11, each)))) and found.comes_round
     ]
     assert rounds == ([day] if day else [])
+
+
+@pytest.mark.parametrize(
+    ("query", "rest", "first"),
+    [
+        ("What do I have to do next week, from 7 to 13 December?", "What do I have to do?", date(2026, 12, 7)),
+        ("What is due next week (7 to 13 December)?", "What is due?", date(2026, 12, 7)),
+        ("What did we decide last week, 23 to 29 November?", "What did we decide?", date(2026, 11, 23)),
+        ("Was steht nächste Woche an, vom 7. bis 13. Dezember?", "Was steht an?", date(2026, 12, 7)),
+        ("What happened yesterday, on 30 November, in the hall?", "What happened, in the hall?", date(2026, 11, 30)),
+        ("What did we say last week of the fair in May?", "What did we say last week of the fair?", date(2026, 5, 1)),
+    ],
+)
+def test_a_time_that_is_named_twice_is_one(query: str, rest: str, first: date) -> None:
+    now = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
+    found = read_time(query, now)
+    assert found is not None
+    time, text = said_once(query, found, now)
+    assert time.days.first == first
+    assert text == rest

@@ -263,7 +263,7 @@ class _Model:
 
 
 class PairReader:
-    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (35 MB)."""
+    """Reads pairs of notes on a worker thread. The model is loaded at the first need; a process has one (34 MB)."""
 
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)
@@ -282,7 +282,7 @@ class PairReader:
 
 
 class AnswerReader:
-    """Reads a question with a note, on the thread that asks. A process has one model (35 MB)."""
+    """Reads a question with a note, on the thread that asks. A process has one model (34 MB)."""
 
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)

@@ -49,6 +49,7 @@ from holdfast.model.when.questions import (
     looking_ahead,
     outer_window,
     read_time,
+    said_once,
     without_time,
 )
 from holdfast.model.when.spans import Span, instants, shift
@@ -239,7 +240,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     """The question as its own words say: a question about the past may be answered by what is retired by now."""
     query, now = without_talk(query), ports.asked_at or ports.clock()
     time = _time_of(query, now)
-    text = without_time(query, time) if time else query
+    time, text = said_once(query, time, now) if time else (None, query)
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = _since_then(text, time) or intent_of(text), None, asked_about(text)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))

@@ -177,6 +177,21 @@ def without_time(query: str, reading: TimeReading) -> str:
     return rest if re.search(r"\w", rest) else query
 
 
+def said_once(query: str, reading: TimeReading, now: datetime) -> tuple[TimeReading, str]:
+    """The time, and the query without it; as one where it is named twice, as in "next week, 7 to 13 December".
+
+    Of days that come round again those are meant that the other words name.
+    """
+    text = without_time(query, reading)
+    again = None if reading.event or reading.kept or text == query else read_time(text, now)
+    if again is None or again.event or again.kept or again.days not in (reading.days, reading.coming_days):
+        return reading, text
+    rest = re.sub(r"(?:,\s*)+,", ",", without_time(text, again))
+    return reading if again.days == reading.days else again, _OPEN_END.sub("", rest)
+
+
+_OPEN_END = regex(r"[\s,;:(]*(?:\b(?:from|vom|du|del|dal|van)\b)?\)?(?=\W*\Z)")  # what stood before these words
+
 _PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
 _HAPPENED = (
     r"\w+ed\b|went|got|left|began|bought|took|made|wrote|built|broke|rose|fell|grew|became|gave|sold|came"
