@@ -7,7 +7,7 @@ The packaged model holds its weights as integers of eight bits, but computes wit
 a question's 12 tokens wait for 43 MB of weights. Here each matrix stays in eight bits (onnxruntime's `MatMulNBits`, a
 scale for each 32 weights of an output) and is multiplied with states in eight bits (its accuracy level 4). The graph
 has the packaged model's biases and normalisations, which nothing changes; matrices are given when it is loaded, so
-that the encoder and what reads two notes together have one graph: see `holdfast.encode.computed.Layers`.
+that the encoder and what reads two texts together have one graph: see `holdfast.encode.computed.Layers`.
 """
 
 from __future__ import annotations

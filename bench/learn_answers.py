@@ -9,11 +9,11 @@ that they do not answer ("unanswered"), and near notes that answer neither; and 
 where each question has its note. Beside these stands, for every question, one of the three other notes that are
 nearest to it by the built-in encoder. One domain in twelve and one memory in twelve are held out: it prints how well
 answers are told from the rest there (area under the ROC curve). 50 pairs a second on one processor, after some ten
-minutes to find what is near.
+minutes to find what is near: an hour for the one in the package.
 
 It begins as the model that reads two notes together, or with `--from` as what was learned before. The one in the
-package went on once: `--most 60000` without the files w to zd of the pairs, then `--most 72000 --seed 1 --rate 8e-4`
-with all. What `recall` makes of it is chosen apart, on half A of the data of bench/doubt.py.
+package went on once: `--most 60000` while the files w to zd of the pairs lay elsewhere, then `--most 72000 --seed 1
+--rate 8e-4` with all. What `recall` makes of it is chosen apart, on half A of the data of bench/doubt.py.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def of_domain(lines: Sequence[dict[str, str]], encoder: Encoder, chance: np.rand
     for place, each in enumerate(told):
         (question, not_answered), own = (texts[place] for texts in asked), [name for name in VERSIONS if name in each]
         yield from (Pair(question, each[name], ANEW) for name in own if chance.rand() < SHARES[name])
-        yield from (Pair(question, each[name], APART) for name in BESIDE)
+        yield from (Pair(question, each[name], APART) for name in BESIDE if name in each)
         away = [name for name in (*own, "also") if name in each]
         yield from (Pair(not_answered, each[away[at]], APART) for at in chance.permutation(len(away))[:NOT_ANSWERED])
         for text, rows in zip((question, not_answered), likeness, strict=True):

@@ -471,7 +471,7 @@ MUTATIONS = (
              "min(_DOUBTED, with_odds(", "min(1.0, with_odds(",
              (f"{_DOUBT}test_what_something_stated_speaks_against_is_not_strong_however_near_it_is",)),
     Mutation("not-an-answer", 6, "what does not answer the question is strong", "engine/agent/doubting.py",
-             "    worth = with_odds(first.relevance, factor)\n", "    worth = first.relevance\n",
+             "    worth = min(_READ_TO, with_odds(item.relevance, factor))\n", "    worth = item.relevance\n",
              (f"{_READ}test_what_seems_to_be_no_answer_is_doubtful_and_says_why_but_is_shown",)),
     Mutation("no-sentence", 6, "nothing found is not said", "tools/fitting.py",
              "Nothing relevant is stored. Asked", "Asked",

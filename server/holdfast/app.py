@@ -418,7 +418,8 @@ def _presence(
     if not settings.presence:
         return None
     sessions = SessionLog(folder.derived / "sessions.db")
-    return Presence(sessions, Warmth(encoder, beside), settings.presence_tokens, settings.presence_line)
+    warmth = Warmth(encoder, beside, answers_reader(settings))
+    return Presence(sessions, warmth, settings.presence_tokens, settings.presence_line)
 
 
 def _watched(settings: Settings) -> WatchedFolders:

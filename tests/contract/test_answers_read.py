@@ -7,14 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
+from holdfast.encode import builtin
 from holdfast.encode.builtin import AnswerReader, BuiltinEncoder
-from holdfast.engine.agent.doubting import MAY_NOT_ANSWER
+from holdfast.engine.agent.doubting import MAY_NOT_ANSWER, Reading, bare, first_read
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
+from holdfast.engine.state import Warmth
 from holdfast.errors import EncoderError
-from worlds import CALLER, ask, keep, living
+from holdfast.model.note import Note, title_of
+from holdfast.model.ranking import Ranked
+from worlds import CALLER, WordBag, ask, keep, living
 
 pytestmark = pytest.mark.anyio
 
@@ -32,20 +37,23 @@ def anyio_backend() -> str:
 
 
 class Says:
-    """Tells the same of every note, and keeps what it was asked."""
+    """Tells the same of every note, or of each question its own, and keeps what it was asked."""
 
-    def __init__(self, odds: float | None) -> None:
+    def __init__(self, odds: float | None, **of_questions: float) -> None:
         self._odds = odds
+        self._of_questions = of_questions
         self.given: list[tuple[str, str]] = []
+        self.loads = 0
 
     async def loaded(self) -> Callable[[str, str], float]:
+        self.loads += 1
         if self._odds is None:
             raise EncoderError("The model was mislaid.")
         return self._read
 
     def _read(self, question: str, note: str) -> float:
         self.given.append((question, note))
-        return self._odds or 0.0
+        return self._of_questions.get(question.partition(" ")[0], self._odds or 0.0)
 
 
 @asynccontextmanager
@@ -96,7 +104,7 @@ async def test_one_scale_for_recall_and_memory_recall(tmp_path: Path, odds: floa
     [
         "boiler",  # keywords ask nothing
         "harbour office boiler Kessler",
-        "what is E-4711?",  # an identifier tells by itself
+        "why did the burner stop with E-4711?",  # an identifier tells by itself
         "what did we do last week about the boiler?",  # a list, or a time
         "recent decisions about the boiler",
         "wer wartet den Kessel im Hafenbüro?",  # not what it learned
@@ -108,6 +116,84 @@ async def test_what_is_no_question_of_one_thing_in_english_is_not_read(tmp_path:
     async with asked_of(tmp_path, reader, *NOTES, "The burner stopped with E-4711 in May.") as memory:
         await ask(memory, query)
     assert reader.given == []
+
+
+def strong_hit(name: str, relevance: float, *, doubt: str = "") -> Ranked:
+    return Ranked(bare(told(name, name)), relevance, relevance, doubt=doubt)
+
+
+def told(name: str, content: str) -> Note:
+    return Note(name, content, title_of(content), "2026-11-01T00:00:00Z", "2026-11-01T00:00:00Z")
+
+
+def read_as(odds: dict[str, float], ranked: list[Ranked], content: str = "") -> list[Ranked]:
+    """The hits after reading, where each note has so much odds."""
+    reading = Reading(("who has the key?",), lambda _, text: odds[text])
+    return first_read(ranked, reading, lambda name: [told(name, content or name)])
+
+
+def test_what_does_not_answer_gives_way_to_what_is_strong_behind_it_and_does() -> None:
+    first, second, third = strong_hit("first", 0.9), strong_hit("second", 0.85), strong_hit("third", 0.4)
+    found = read_as({"first": -9.0, "second": 2.0}, [first, second, third])
+    assert [item.candidate.id for item in found] == ["second", "first", "third"]
+    assert [item.weak for item in found] == [False, True, True]
+    assert [item.doubt for item in found] == ["", MAY_NOT_ANSWER, ""]
+    assert found[1].score <= found[0].score
+
+
+def test_where_none_answers_the_order_stays_and_no_more_than_three_are_read() -> None:
+    ranked = [strong_hit(name, 0.9 - place / 100) for place, name in enumerate("abcd")]
+    found = read_as(dict.fromkeys("abc", -9.0), ranked)  # of the fourth it knows nothing
+    assert [(item.candidate.id, item.weak) for item in found] == [("d", False), ("a", True), ("b", True), ("c", True)]
+
+
+@pytest.mark.parametrize("relevance", [0.2, 0.98])
+def test_what_is_far_from_the_line_or_doubted_or_in_another_language_is_not_read(relevance: float) -> None:
+    for hit, content in (
+        (strong_hit("far", relevance), ""),
+        (strong_hit("doubted", 0.6, doubt="no price"), ""),
+        (strong_hit("other", 0.8), "Der Schlüssel liegt unter der Matte vor der Tür."),
+        (strong_hit("script", 0.8), "钥匙在门口的垫子下面。"),
+    ):
+        assert read_as({}, [hit], content) == [hit]
+
+
+def test_reading_alone_makes_nothing_so_sure_that_others_are_left_out() -> None:
+    (only,) = read_as({"only": 9.0}, [strong_hit("only", 0.95)])
+    assert 0.95 < only.relevance < 0.98
+
+
+async def test_what_answers_the_question_in_other_words_speaks_for_it(tmp_path: Path) -> None:
+    reader = Says(-5.0, whom=2.0)
+    async with asked_of(tmp_path, reader) as memory:
+        found = await ask(memory, QUESTION, also=["whom do we call for the boiler?"])
+    assert {question for question, _ in reader.given} == {QUESTION, "whom do we call for the boiler?"}
+    assert not found.hits[0].ranked.weak
+
+
+async def test_hooks_do_not_wait_for_what_reads_answers_once_they_have_the_encoder() -> None:
+    reader = Says(0.0)
+    warmth = Warmth(WordBag(), answers=reader)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(warmth.run)
+        assert await warmth.is_ready(5.0)
+    assert reader.loads == 1
+
+
+@pytest.mark.files("nothing is kept: the folder stands for one that lacks the model")
+async def test_a_reader_that_cannot_be_loaded_is_not_tried_at_every_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builtin._answer_model.cache_clear()
+    with monkeypatch.context() as broken:
+        broken.setattr(builtin, "ANSWERS", tmp_path / "missing.npz")
+        reader = AnswerReader()
+        for _ in range(2):
+            with pytest.raises(EncoderError, match="missing or cannot be read"):
+                await reader.loaded()
+    with pytest.raises(EncoderError, match="missing or cannot be read"):
+        await reader.loaded()
+    assert callable(await AnswerReader().loaded())
 
 
 async def test_of_a_long_note_what_has_the_words_of_the_question_is_read(tmp_path: Path) -> None:
@@ -128,7 +214,7 @@ async def test_where_it_cannot_be_read_the_answer_is_as_without_and_says_so(tmp_
     assert [(hit.note.id, hit.ranked.relevance) for hit in after.hits] == [
         (hit.note.id, hit.ranked.relevance) for hit in before.hits
     ]
-    assert "Questions are not read with what was found: The model was mislaid." in after.notices
+    assert "Answers were not read with the question: The model was mislaid." in after.notices
 
 
 # A question, a note that answers it, and one of the same thing that does not. None of these texts was learned from.

@@ -1,4 +1,4 @@
-"""The encoders that run in this process, and what reads two notes together (`holdfast.encode.computed` has the models).
+"""The encoders that run in this process, and what reads two texts together (`holdfast.encode.computed` has the models).
 
 The embedded encoder is all-MiniLM-L6-v2 with int8 weights, taught what notes are asked like, on one thread of
 onnxruntime. That model learned from the public web that a question and its answer lie close. What people keep in a
@@ -286,15 +286,22 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self._worker = CapacityLimiter(1)
+        self._failure: EncoderError | None = None
 
     async def loaded(self) -> Callable[[str, str], float]:
         """What tells of a question and a note the log odds that the note answers it; the first call loads the model.
 
         Raises:
-            EncoderError: the model cannot be loaded.
+            EncoderError: the model cannot be loaded, now or at an earlier try.
         """
+        if self._failure is not None:
+            raise EncoderError(*self._failure.args)
         if not _answer_model.cache_info().currsize:
-            await to_thread.run_sync(_load_answers, limiter=self._worker)
+            try:
+                await to_thread.run_sync(_load_answers, limiter=self._worker, abandon_on_cancel=True)
+            except EncoderError as error:
+                self._failure = error
+                raise
         return _answers
 
 
@@ -304,8 +311,7 @@ def _load_answers() -> None:
 
 
 def _answers(question: str, note: str) -> float:
-    with _ANSWERS_IN_TURN:
-        return _answer_model().read([(question, note)])[0].anew
+    return _answer_model().read([(question, note)])[0].anew
 
 
 def _read_pairs(pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
@@ -340,7 +346,7 @@ def _reading(change: Path, sha256: str) -> PairModel:
 
 def _load(path: Path | None, sha256: str) -> _Model:
     if path is None:
-        model = _Model(_changed(ADAPTER, ADAPTER_SHA256)[0].states)
+        model = _Model(_changed(ADAPTER, ADAPTER_SHA256, sha256)[0].states)
     else:
         check_file(path, sha256)
         session = _session(path, {})
@@ -350,14 +356,14 @@ def _load(path: Path | None, sha256: str) -> _Model:
     return model
 
 
-def _changed(change: Path, sha256: str) -> tuple[Layers, dict[str, Any]]:
+def _changed(change: Path, sha256: str, packaged: str = SHA256) -> tuple[Layers, dict[str, Any]]:
     """The packaged model with its weights changed by the arrays of a file, and these.
 
     Raises:
         EncoderError: one of the files is not there, or not the one that is expected, or nothing can compute it.
     """
     file = _packaged()
-    for each, expected in ((file, SHA256), (LAYERS, LAYERS_SHA256), (change, sha256)):
+    for each, expected in ((file, packaged), (LAYERS, LAYERS_SHA256), (change, sha256)):
         check_file(each, expected)
     _runtime()
     import numpy as np  # noqa: PLC0415 - start-up stays light

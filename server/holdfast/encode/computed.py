@@ -9,9 +9,10 @@ float32.
 all-MiniLM-L6-v2, which is packaged in eight bits, with a change of its weights, as onnxruntime computes it. A matrix W
 (inputs x outputs) becomes W + A B with A (inputs x rank) and B (rank x outputs), as in LoRA (Hu and others 2021,
 arXiv:2106.09685), and is kept in eight bits with a scale for each 32 weights of an output, which is nearer to what was
-learned than one for all of them. There are two changes: the encoder's, and that of the model that reads two notes
-together, to tell whether the second says another value of the fact that the first tells. Two vectors cannot: "express
-in town is 12.90" lies nearer to "express to the airport is 12.90" than to "city express is 14.50 now".
+learned than one for all of them. There are three changes: the encoder's, that of what reads two notes together, and
+that of what reads a question with a note. Two notes are read to tell whether the second says another value of the fact
+that the first tells. Two vectors cannot: "express in town is 12.90" lies nearer to "express to the airport is 12.90"
+than to "city express is 14.50 now".
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -416,7 +418,7 @@ _PAIRS_KNOWN: Final = 1024  # that were read last; some 3 KB each
 
 
 class PairModel:
-    """Reads two notes as one text of two parts; for one thread at a time.
+    """Reads two notes, or a question and a note, as one text of two parts.
 
     Args:
         layers: MiniLM with what was learned for this.
@@ -425,7 +427,7 @@ class PairModel:
 
     def __init__(self, layers: Layers, head: Mapping[str, Any]) -> None:
         self._layers = layers
-        self._wordpiece = WordPiece()
+        self._wordpiece, self._in_turn = WordPiece(), Lock()
         self._head = [head[name].astype("<f4") for name in ("dense", "dense_bias", "sorts", "sorts_bias")]
         self._known = lru_cache(_PAIRS_KNOWN)(self._read)  # who asks at the same time asks of the same pairs
 
@@ -442,5 +444,6 @@ class PairModel:
         return ReadTogether(anew - apart, again - apart)
 
     def _window(self, text: str) -> tuple[int, ...]:
-        window = self._wordpiece.readable(self._wordpiece.encode(text)) or self._wordpiece.encode("")
+        with self._in_turn:
+            window = self._wordpiece.readable(self._wordpiece.encode(text)) or self._wordpiece.encode("")
         return tuple(window if len(window) <= HALF_A_PAIR else [*window[: HALF_A_PAIR - 1], window[-1]])

@@ -476,17 +476,25 @@ class _Encoder(Protocol):
     async def encode_query(self, text: str) -> bytes: ...
 
 
+class _Reader(Protocol):
+    async def loaded(self) -> object: ...
+
+
 class Warmth:
     """Knows when an encoder has made its first vector in this process.
 
     Args:
         encoder: None where there is none; then it is never ready.
         beside: one that is loaded too; where that fails the other is ready all the same.
+        answers: what reads questions with notes, likewise.
     """
 
-    def __init__(self, encoder: _Encoder | None, beside: _Encoder | None = None) -> None:
+    def __init__(
+        self, encoder: _Encoder | None, beside: _Encoder | None = None, answers: _Reader | None = None
+    ) -> None:
         self._encoder = encoder
         self._beside = beside
+        self._answers = answers
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
 
@@ -513,8 +521,10 @@ class Warmth:
                 self._ready.set()
 
     async def _load_beside(self) -> None:
-        if self._beside is not None:
-            try:
+        try:
+            if self._beside is not None:
                 await self._beside.encode_query(_TRIED)
-            except EncoderError as error:
-                log.warning("encoder_not_loaded", reason=error.sentence)
+            if self._answers is not None:
+                await self._answers.loaded()
+        except EncoderError as error:
+            log.warning("encoder_not_loaded", reason=error.sentence)

@@ -18,7 +18,7 @@ from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_another_language, units_of
 from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
-from holdfast.model.note import GLOBAL_SPACE, Note, said_at
+from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, with_odds
 from holdfast.model.statement import stem
@@ -32,6 +32,7 @@ _SURE_ALONE: Final = 0.95  # the relevance, before `careful`, from which other p
 KEPT_WITHIN: Final = 5  # places
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
 MAY_NOT_ANSWER: Final = "it may not say that"
+MOST_READ: Final = 3  # notes, with the question
 _READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.97, 44  # relevances of what is read with the question; of a note
 # What reading tells counts from here on for or against an answer, and so much. Chosen on half A of the data of
 # bench/doubt.py and five other sets: a quarter fewer near questions with a strong hit, as many answers.
@@ -44,6 +45,19 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
 _OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a question is read with a note: in its own words, then in others; `answers` tells the log odds."""
+
+    questions: tuple[str, ...]
+    answers: Callable[[str, str], float]
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """Which tell by themselves."""
+        return frozenset(identifiers_of(self.questions[0]))
 
 
 def worth_reading(ranked: Sequence[Ranked], asked: Sought | None) -> Iterator[str]:
@@ -63,38 +77,59 @@ def with_doubts(
     return all_doubted(ranked, found, question, of_others(question, ranked[:most], notes))
 
 
-def first_read(
-    ranked: list[Ranked], question: str, answers: Callable[[str, str], float] | None, note: Callable[[str], Note]
-) -> list[Ranked]:
+def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str], Sequence[Note]]) -> list[Ranked]:
     """The same, the odds of the first to be relevant multiplied by what reading it with the question tells.
 
-    Not where it is far from the line, where something stated is against it, nor where it has an identifier that is
-    asked for. What becomes weak by that is shown all the same, and says why.
+    What becomes weak by that gives way to a strong one behind it, which is read then. `recall` shows it all the same,
+    and it says why.
 
     Args:
         ranked: best first.
-        question: as it was asked.
-        answers: the log odds that a text answers it; None where nothing can read them.
-        note: a note by its id.
+        read: None where nothing can be read.
+        notes: the note of an id.
     """
-    first = ranked[0] if ranked else None
-    if answers is None or first is None or first.doubt or not _READ_FROM <= first.relevance <= _READ_TO:
+    if read is None or not ranked:
         return ranked
-    if not identifiers_of(question).isdisjoint(first.candidate.held):
-        return ranked
-    told = answers(question, _told_of(note(first.candidate.id), question)) - _READ_MIDDLE
-    factor = math.exp((_READ_FOR if told > 0.0 else _READ_AGAINST) * told)
-    worth = with_odds(first.relevance, factor)
-    if factor < 1.0:
-        doubt = MAY_NOT_ANSWER if worth < WEAK <= first.relevance else ""
-        first = first._replace(share=first.share * factor, doubt=doubt)
-    return [first._replace(relevance=worth), *ranked[1:]]
+    rest, doubtful = list(ranked), list[Ranked]()
+    while rest and len(doubtful) < MOST_READ and not (doubtful and rest[0].weak):
+        judged = _judged(rest[0], read, notes)
+        if rest[0].weak or not judged.weak:
+            rest[0] = judged
+            break
+        doubtful.append(judged)
+        rest.pop(0)
+    if not rest or rest[0].weak:
+        return [*doubtful, *rest]
+    return [rest[0], *(item._replace(score=min(item.score, rest[0].score)) for item in doubtful), *rest[1:]]
+
+
+def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
+    """A note read with the question, where its relevance is near the line and neither doubt nor identifier decides."""
+    is_open = _READ_FROM <= item.relevance <= _READ_TO and not item.doubt
+    if not is_open or not read.identifiers.isdisjoint(item.candidate.held):
+        return item
+    texts = [_told_of(note, read.questions[0]) for note in notes(item.candidate.id)]
+    if not texts or not _may_be_english(text := texts[0]):
+        return item
+    told = -math.inf
+    for question in read.questions:  # what was said in other words speaks against nothing
+        told = told if told >= _READ_MIDDLE else max(told, read.answers(question, text))
+    factor = math.exp((_READ_FOR if told > _READ_MIDDLE else _READ_AGAINST) * (told - _READ_MIDDLE))
+    worth = min(_READ_TO, with_odds(item.relevance, factor))
+    if factor >= 1.0:
+        return item._replace(relevance=worth)
+    doubt = MAY_NOT_ANSWER if worth < WEAK <= item.relevance else ""
+    return item._replace(relevance=worth, share=item.share * factor, doubt=doubt)
+
+
+def _may_be_english(text: str) -> bool:
+    letters = [sign for sign in text if sign.isalpha()]
+    return 2 * sum(map(str.isascii, letters)) > len(letters) and not shows_another_language(text)
 
 
 def _told_of(note: Note, question: str) -> str:
     """What of a note is read with a question: its title and all of it, or what of a long one has most of the words."""
-    is_begun_by = note.content.startswith(note.title.removesuffix("…"))
-    text = note.content if is_begun_by else f"{note.title}: {note.content}"
+    text = note.content if note.title == title_of(note.content) else f"{note.title}: {note.content}"
     return passage(text, query_terms(question), _READ_TOKENS).text
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Final
 
-from holdfast.engine.agent.doubting import placed_in, told_by_then_first, with_meaning
+from holdfast.engine.agent.doubting import Reading, placed_in, told_by_then_first, with_meaning
 from holdfast.engine.commit import LARGEST_QUERY, check_text
 from holdfast.engine.encoding import identity
 from holdfast.engine.ports import Ports
@@ -57,6 +57,7 @@ from holdfast.model.when.told import days_asked, days_told, is_of_the_same_month
 from holdfast.model.words import asks_openly, query_terms, regex
 
 _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (spans.STORED, spans.NEW))
+_LONGEST_READ = 200  # characters: of more the end, where it asks, would not be read with a note
 _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b", re.IGNORECASE)
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
@@ -180,8 +181,8 @@ class Asking:
     for the last one.
     `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be a question.
     `asks_back`: it is put in the past tense. `of_now`: in the present, of a month or day that comes round again. `nth`
-    is which it asks for of all that was so one after another: the first (1), the second; else 0. `answers` tells of it
-    and a text the log odds that this answers it; None where nothing can.
+    is which it asks for of all that was so one after another: the first (1), the second; else 0. `reading` is how
+    it is read with a note; None where it is not.
     """
 
     query: str
@@ -204,7 +205,7 @@ class Asking:
     asks_back: bool = False
     of_now: bool = False
     nth: int = 0
-    answers: Callable[[str, str], float] | None = None
+    reading: Reading | None = None
 
     @property
     def is_of_what_was_noted(self) -> bool:
@@ -227,8 +228,9 @@ class Asking:
     @property
     def may_be_read(self) -> bool:
         """Whether what was learned of questions and their answers can tell something: one in English, for no list."""
-        is_plain = self.asks and self.time is None and self.intent is None and len(query_terms(self.text)) > 1
-        return is_plain and not shows_another_language(self.text)
+        is_short = len(self.text) <= _LONGEST_READ and len(query_terms(self.text)) > 1
+        is_plain = self.asks and self.time is None and self.intent is None
+        return is_short and is_plain and not shows_another_language(self.text)
 
     @property
     def may_list(self) -> bool:

@@ -19,6 +19,7 @@ import anyio
 
 from holdfast.encode.provider import UNREAD
 from holdfast.engine.agent.answer import Answer, Hit, Neighbour, Tension, answer
+from holdfast.engine.agent.doubting import Reading
 from holdfast.engine.agent.listing import Listing
 from holdfast.engine.agent.question import (
     Asking,
@@ -365,12 +366,20 @@ async def asked(
     stages.ended("encode")
     phrasings = tuple(replace(each, vector=made) for each, made in zip(asking.also, vectors, strict=True))
     asking = replace(asking, vector=vector, also=phrasings)
-    if ports.answers is not None and vector is not None and asking.may_be_read:
-        try:
-            asking = replace(asking, answers=await ports.answers.loaded())
-        except EncoderError as error:
-            notice = notice or f"Questions are not read with what was found: {error}"
-    return (asking, notice) if ports.beside is None else _also_beside(asking, notice, second)
+    if ports.beside is not None:
+        asking, notice = _also_beside(asking, notice, second)
+    return await _to_be_read(ports, asking, notice)
+
+
+async def _to_be_read(ports: Ports, asking: Asking, notice: str) -> tuple[Asking, str]:
+    """The question with what reads it with a note, where that can tell something, and the notice."""
+    if ports.answers is None or asking.vector is None or not asking.may_be_read:
+        return asking, notice
+    try:
+        reading = Reading(tuple(dict.fromkeys((asking.query, *_texts(asking)[1:]))), await ports.answers.loaded())
+    except EncoderError as error:
+        return asking, " ".join(filter(None, (notice, f"Answers were not read with the question: {error.sentence}")))
+    return replace(asking, reading=reading), notice
 
 
 async def _encoded(

@@ -177,20 +177,32 @@ def without_time(query: str, reading: TimeReading) -> str:
     return rest if re.search(r"\w", rest) else query
 
 
+_BETWEEN = regex(r"(?P<open>[\s,]*\()?[\s,]*(?:(?:so|that is|from) )?")  # a time and the same in other words
+_MOST_BETWEEN = 12  # signs
+
+
 def said_once(query: str, reading: TimeReading, now: datetime) -> tuple[TimeReading, str]:
     """The time, and the query without it; as one where it is named twice, as in "next week, 7 to 13 December".
 
     Of days that come round again those are meant that the other words name.
     """
-    text = without_time(query, reading)
-    again = None if reading.event or reading.kept or text == query else read_time(text, now)
-    if again is None or again.event or again.kept or again.days not in (reading.days, reading.coming_days):
-        return reading, text
-    rest = re.sub(r"(?:,\s*)+,", ",", without_time(text, again))
-    return reading if again.days == reading.days else again, _OPEN_END.sub("", rest)
+    start = query.find(reading.words)
+    if reading.event or reading.kept or start < 0 or reading.days.last is None:
+        return reading, without_time(query, reading)
+    end = start + len(reading.words)
+    again = read_time(f"{query[:start]}{' ' * (end - start)}{query[end:]}", now)
+    same = (reading.days, reading.coming_days) if reading.coming else (reading.days,)
+    if again is None or again.days.last is None or again.days not in same:
+        return reading, without_time(query, reading)
+    at = query.find(again.words)
+    (first, between), (behind, last) = sorted(((start, end), (at, at + len(again.words))))
+    found = _BETWEEN.fullmatch(query[between:behind]) if at >= 0 and 0 <= behind - between <= _MOST_BETWEEN else None
+    if found is None:
+        return reading, without_time(query, reading)
+    last += bool(found["open"]) and query[last : last + 1] == ")"
+    whole = replace(reading if again.days == reading.days else again, words=query[first:last])
+    return whole, without_time(query, whole)
 
-
-_OPEN_END = regex(r"[\s,;:(]*(?:\b(?:from|vom|du|del|dal|van)\b)?\)?(?=\W*\Z)")  # what stood before these words
 
 _PRONOUN = r"(?:we|i|you|they|he|she|it|somebody|someone|people)"
 _HAPPENED = (
