@@ -86,6 +86,13 @@ def test_one_more_of_the_words_decides_between_two_that_fit_nearly_alike_but_not
     assert best.candidate.id == ("nearer" if long else "worded")
 
 
+def test_what_means_the_same_in_other_words_does_not_give_way_to_a_word_that_is_there_by_chance() -> None:
+    meant = candidate(coverage=0.0, z=3.5)._replace(id="meant")
+    worded = candidate(coverage=0.15, z=3.2)._replace(id="worded", matched=("kept",))
+    best, _ = rank(Found((worded, meant)), Question("Where is the adrenaline injector kept?"))
+    assert best.candidate.id == "meant"
+
+
 def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_question() -> None:
     edited = candidate(coverage=0.7, z=None)._replace(id="edited")
     others = [candidate(coverage=0.35, z=3.0)._replace(id="near"), candidate(coverage=0.0, z=3.2)._replace(id="far")]

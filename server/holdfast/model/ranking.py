@@ -391,12 +391,12 @@ def rank(found: Found, question: Question, weights: Weights = WEIGHTS) -> list[R
 
 
 def _with_more_words_first(ranked: list[Ranked]) -> list[Ranked]:
-    """Of two of the best that are nearly as good, what has more of the words first, if not as a long note has them."""
+    """Of two of the best that are nearly as good and have some of the words, what has more, if it is no long note."""
     best = ranked[:_BEST]
     for place in range(len(best) - 1, 0, -1):
         better, item = best[place - 1 : place + 1]
         is_near = not (item.by_words or item.candidate.long) and item.score >= _NEARLY * better.score
-        if is_near and set(item.candidate.matched) > set(better.candidate.matched):
+        if is_near and set(item.candidate.matched) > set(better.candidate.matched) > set():
             best[place - 1 : place + 1] = item._replace(also=(*item.also, "more of the words")), better
     scores = [*itertools.accumulate((item.score for item in reversed(best)), max)][::-1]
     return [*(item._replace(score=score) for item, score in zip(best, scores, strict=True)), *ranked[_BEST:]]
