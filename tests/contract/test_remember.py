@@ -10,11 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
+from holdfast.engine.agent.remember import Remember, remember
+from holdfast.errors import InvalidArgumentError
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import Update
 from holdfast.index.rows import Place
 from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Note, is_note_id
 from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
+from worlds import CALLER, ask, living
 
 pytestmark = pytest.mark.anyio
 
@@ -1000,3 +1003,16 @@ async def test_the_same_is_told_where_the_successor_is_there_already(agent: Agen
 async def test_of_what_replaces_a_value_nothing_is_lost(agent: Agent) -> None:
     first = (await agent.remember("The partner gateway has a limit of 100 requests."))["id"]
     assert (await agent.remember("The limit of the gateway is now 300.", supersedes=[first]))["notices"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"type": "task"}, {"tier": "hot"}, {"links": [("mem_0000000000000000", "near")]}],
+)
+async def test_what_stores_from_within_is_told_of_a_type_that_there_is_not_before_a_file_has_it(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    async with living(tmp_path) as memory:
+        with pytest.raises(InvalidArgumentError, match=r"is none that there is\. Use one of"):
+            await memory.attend(lambda ports: remember(ports, CALLER, Remember("The crane is red.", **wrong)))
+        assert not (await ask(memory, "crane")).hits

@@ -136,6 +136,11 @@ def check_range(name: str, value: int, most: int) -> None:
         raise InvalidArgumentError(f"{name} is outside 1 to {most}.")
 
 
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InvalidArgumentError(f"{name} is none that there is.", f"Use one of {', '.join(choices)}.")
+
+
 def check_offset(offset: int) -> None:
     if offset < 0:
         raise InvalidArgumentError("offset is below 0.")

@@ -13,6 +13,7 @@ from holdfast.engine.commit import (
     SELF_TEXT,
     SELF_TITLE,
     TextGate,
+    check_choice,
     check_count,
     check_known,
     commit,
@@ -40,7 +41,9 @@ from holdfast.model.lifecycle import MemoryStoredEvent
 from holdfast.model.note import (
     EDGE_TYPES,
     GLOBAL_SPACE,
+    NOTE_TYPES,
     SELF_ID,
+    TIERS,
     Joined,
     Link,
     Note,
@@ -403,6 +406,8 @@ def _note(ports: Ports, caller: Caller, request: Remember, gate: TextGate) -> No
     confidence = request.unsaid if request.confidence is None else request.confidence
     if not 0.0 <= confidence <= 1.0:
         raise InvalidArgumentError("confidence is outside 0 to 1.")
+    check_choice("type", request.type, NOTE_TYPES)
+    check_choice("tier", request.tier, TIERS)
     return Note(
         id=ports.new_id(),
         content=content,
@@ -433,11 +438,8 @@ def _detail(caller: Caller, wanted: _Wanted) -> JournalRecord:
 async def _asked_links(ports: Ports, request: Remember) -> list[Link]:
     """The edges that the caller names, each once."""
     check_count("links", [given for given, _ in request.links])
-    wrong = [place for place, (_, kind) in enumerate(request.links) if kind not in EDGE_TYPES]
-    if wrong:
-        raise InvalidArgumentError(
-            f"links[{wrong[0]}] has an unknown edge type.", f"Use one of {', '.join(EDGE_TYPES)}."
-        )
+    for place, (_, kind) in enumerate(request.links):
+        check_choice(f"The type of links[{place}]", kind, EDGE_TYPES)
     found = [
         ((await resolve(ports.index, given, what=f"links[{place}]")).note.id, kind)
         for place, (given, kind) in enumerate(request.links)
