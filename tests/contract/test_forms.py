@@ -109,3 +109,18 @@ def test_the_name_is_taken_as_it_is_given() -> None:
 def test_the_month_of_an_incident_says_nothing_of_what_may_be() -> None:
     assert has_form("incident", "incident 19 May: burnt smell from the cabinet; fuse blown, back in use")
     assert not has_form("incident", "Incident reports may be sent by mail.")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("Decided with Ingrid to run the ensemble with 20 members.", True),
+        ("Decided together that the bulletin is dropped.", True),
+        ("I made up my mind to let the study to a student.", True),
+        ("We've made up our minds not to sell.", True),
+        ("Decided voters are hard to move.", False),
+        ("I made up a story for Nele.", False),
+    ],
+)
+def test_a_decision_says_so_by_how_it_begins(text: str, *, is_one: bool) -> None:
+    assert has_form("decision", text) is is_one
