@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.encode import builtin
 from holdfast.encode.builtin import AnswerReader, BuiltinEncoder
+from holdfast.encode.computed import Layers
 from holdfast.engine.agent.doubting import MAY_NOT_ANSWER, Reading, bare, first_read
 from holdfast.engine.omi.memories import MemoryRecall, memory_recall
 from holdfast.engine.runtime import Memory
@@ -215,6 +216,22 @@ async def test_where_it_cannot_be_read_the_answer_is_as_without_and_says_so(tmp_
         (hit.note.id, hit.ranked.relevance) for hit in before.hits
     ]
     assert "Answers were not read with the question: The model was mislaid." in after.notices
+
+
+async def test_a_model_that_cannot_compute_is_known_before_an_answer_depends_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    builtin._answer_model.cache_clear()
+    with monkeypatch.context() as broken:
+        broken.setattr(Layers, "states", fail)
+        reader = AnswerReader()
+        for _ in range(2):
+            with pytest.raises(EncoderError, match="reads two texts together failed"):
+                await reader.loaded()
+    assert (await AnswerReader().loaded())(QUESTION, NOTES[0])
 
 
 # A question, a note that answers it, and one of the same thing that does not. None of these texts was learned from.

@@ -276,7 +276,7 @@ class PairReader:
         """What each pair says, the older note first; of a long note the first 46 tokens are read.
 
         Raises:
-            EncoderError: the model cannot be loaded.
+            EncoderError: the model cannot be loaded, or failed.
         """
         return await to_thread.run_sync(_read_pairs, list(pairs), limiter=self._worker) if pairs else []
 
@@ -340,6 +340,7 @@ def _reading(change: Path, sha256: str) -> PairModel:
     from holdfast.encode.computed import PairModel  # noqa: PLC0415 - start-up stays light
 
     model = PairModel(layers, learned)
+    model.read([("", "")])  # what cannot be computed is known before an answer depends on it
     return_memory()
     return model
 

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.encode.wordpiece import WordPiece
+from holdfast.errors import EncoderError
 from holdfast.model.versions import ReadTogether
 
 Floats = npt.NDArray[np.float32]
@@ -432,13 +433,20 @@ class PairModel:
         self._known = lru_cache(_PAIRS_KNOWN)(self._read)  # who asks at the same time asks of the same pairs
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[ReadTogether]:
-        """What each pair says, one after the other: together they would take the memory of the longest for each."""
+        """What each pair says, one after the other: together they would take the memory of the longest for each.
+
+        Raises:
+            EncoderError: the model failed.
+        """
         return [self._known(self._window(older), self._window(newer)[1:]) for older, newer in pairs]
 
     def _read(self, older: tuple[int, ...], newer: tuple[int, ...]) -> ReadTogether:
         ids = np.array([[*older, *newer]])
         kinds = np.repeat((0, 1), (len(older), len(newer)))[None]
-        mean = self._layers.states(ids, np.ones_like(ids), kinds)[0].mean(axis=0)
+        try:
+            mean = self._layers.states(ids, np.ones_like(ids), kinds)[0].mean(axis=0)
+        except Exception as error:
+            raise EncoderError("The model that reads two texts together failed.") from error
         dense, dense_bias, sorts, sorts_bias = self._head
         apart, anew, again = (np.tanh(mean @ dense + dense_bias) @ sorts + sorts_bias).tolist()
         return ReadTogether(anew - apart, again - apart)
