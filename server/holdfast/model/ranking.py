@@ -319,7 +319,7 @@ def _log_odds(probability: float) -> float:
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
     relevance = min(_DOUBTED, with_odds(min(item.relevance, _LIKELIEST), share))
-    return item._replace(share=item.share * share, doubt=why, relevance=relevance)
+    return item._replace(share=item.share * share, doubt=item.doubt or why, relevance=relevance)
 
 
 def with_odds(probability: float, factor: float) -> float:
