@@ -13,7 +13,8 @@ minutes to find what is near: an hour for the one in the package.
 
 It begins as the model that reads two notes together, or with `--from` as what was learned before. The one in the
 package went on once: `--most 60000` while the files w to zd of the pairs lay elsewhere, then `--most 72000 --seed 1
---rate 8e-4` with all. What `recall` makes of it is chosen apart, on half A of the data of bench/doubt.py.
+--rate 8e-4` with all; of the memories there were the files a to j. What `recall` makes of it is chosen apart, on half A
+of the data of bench/doubt.py.
 """
 
 from __future__ import annotations
@@ -121,10 +122,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(1)
     model, encoder, chance = TogetherModel(), Encoder(), np.random.RandomState(options.seed)
-    with np.load(options.before) as learned, np.load(ADAPTER) as taught, torch.no_grad():
+    with np.load(options.before) as learned, np.load(ADAPTER) as taught:
         model.have(learned, [*model.factors, *LEARNED])
-        for name, factor in encoder.factors.items():
-            factor.copy_(torch.from_numpy(taught[name].astype("f4")))
+        encoder.have(taught, list(encoder.factors))
     pairs: list[Pair] = []
     held_out: dict[str, list[Pair]] = {"pairs": [], "memories": []}
     for place, domain in enumerate(domains_of_pairs(), 1):

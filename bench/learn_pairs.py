@@ -26,7 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -80,13 +80,6 @@ class TogetherModel(MiniLM):
         self.sorts_bias = Parameter(torch.zeros(SORTS))
         with np.load(ADAPTER) as learned:
             self.have(learned, list(self.factors))
-
-    def have(self, learned: Mapping[str, Any], names: Sequence[str]) -> None:
-        """Take over what was learned before."""
-        with torch.no_grad():
-            for name in names:
-                mine = self.factors[name] if name in self.factors else getattr(self, name)
-                mine.copy_(torch.from_numpy(learned[name].astype("f4")))
 
     def sorted(self, pairs: Sequence[Pair]) -> Tensor:
         """For each pair a number for each sort, before the softmax."""

@@ -153,7 +153,7 @@ async def test_memory_recall_says_what_stands_just_below_its_line_where_nothing_
 async def test_a_question_in_quite_other_words_gets_a_few_weak_lines_and_keywords_about_nothing_stored_get_none(
     memory: Memory,
 ) -> None:
-    asked = await ask(memory, "what happens when everything is gone?")
+    asked = await ask(memory, "how do we recover from total loss?")
     assert asked.hits[0].note.content == NOTES[4]
     best = max(hit.ranked.likeness for hit in asked.hits)
     assert ASKED_GATE <= best < GATE
