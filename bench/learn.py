@@ -11,8 +11,8 @@ far from where the model had it. What is learned is a low-rank change of the wei
 `holdfast.encode.builtin`. One memory in twelve of the files a to j is held out: before and after it prints, for each of
 the four kinds of question, how many have their note among the first five of all notes held out, and the MRR.
 
-The one in the package learned twice: from the files a to j, of rank 16 and from two memories at a time, and from all,
-`--from` what that gave (its rank grew), in half an hour on two processors.
+The one in the package learned twice: from the files a to j, of rank 16, from two memories at a time and for two epochs
+(as this file was before the files k to p came), and from all, `--from` what that gave, in half an hour.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MATRICES = {  # in the order in which the file has them
 EMBEDDED = ("inner.embeddings.word_embeddings.weight", "inner.embeddings.position_embeddings.weight")
 KINDS_OF_TOKENS = "inner.embeddings.token_type_embeddings.weight"
 RANK, RATE, WARM_UP, TEMPERATURE = 32, 8e-4, 15, 0.05
-OF_A_STORE, MOST_NOTES, STAY_QUESTION, STAY_NOTE = 80, 150, 0.5, 1.0
+OF_A_STORE, LEAST_NOTES, STAY_QUESTION, STAY_NOTE = 80, 150, 0.5, 1.0
 APART, APART_BY, STEEP, UNANSWERED_OF_A_STORE = 0.15, 0.1, 0.05, 20  # see `too_near`
 KINDS = {"natural": 0.6, "other words": 1.0, "other words, again": 1.0, "free": 0.8}  # what each counts
 HELD_OUT = "11"
@@ -109,11 +109,13 @@ class MiniLM(torch.nn.Module):
             self.factors[f"b{number}"] = Parameter(torch.zeros(RANK, outputs))
 
     def have(self, learned: Mapping[str, Any], names: Sequence[str]) -> None:
-        """Take over what was learned before. Where its rank is lower, the rest is new, and changes nothing."""
+        """Take over what was learned before. Where its rank is lower, the rest begins as what changes nothing."""
         with torch.no_grad():
             for name in names:
                 mine = self.factors[name] if name in self.factors else getattr(self, name)
                 given = torch.from_numpy(learned[name].astype("f4"))
+                if name.startswith("b") and mine.shape != given.shape:
+                    mine.zero_()
                 mine[tuple(slice(size) for size in given.shape)] = given
 
     def forward(self, windows: Sequence[Window]) -> Tensor:
@@ -178,7 +180,7 @@ def held_out(model: MiniLM, told: Sequence[Told]) -> str:
 
 
 def learn(model: MiniLM, told: Sequence[Told], steps: int, rate: float) -> None:
-    """Change the factors of `model`; those of what also has questions that no note answers are seen twice as often."""
+    """Change the factors of `model`. A memory that has questions which no note answers is seen twice as often."""
     notes: dict[str, list[Told]] = {}
     for each in told:
         notes.setdefault(each.store, []).append(each)
@@ -190,9 +192,10 @@ def learn(model: MiniLM, told: Sequence[Told], steps: int, rate: float) -> None:
     order: list[str] = []
     for step in range(steps):
         drawn: list[str] = []
-        while sum(len(notes[store]) for store in drawn) < MOST_NOTES:
+        while sum(len(notes[store]) for store in drawn) < LEAST_NOTES:
             order = order or [str(store) for store in chance.permutation(stores)]
-            drawn.append(order.pop())
+            if (store := order.pop()) not in drawn:
+                drawn.append(store)
         chosen = [chance.choice(len(asked(notes[store])), OF_A_STORE, replace=False) for store in drawn]
         loss = missed(model, [notes[store] for store in drawn], [before[store] for store in drawn], chosen)
         loss = loss + APART * too_near(model, [each for store in drawn for each in notes[store]], chance)

@@ -118,6 +118,8 @@ def test_the_month_of_an_incident_says_nothing_of_what_may_be() -> None:
         ("Decided together that the bulletin is dropped.", True),
         ("I made up my mind to let the study to a student.", True),
         ("We've made up our minds not to sell.", True),
+        ("We've finally made up our minds.", True),
+        ("Decided with nobody yet.", False),
         ("Decided voters are hard to move.", False),
         ("I made up a story for Nele.", False),
     ],

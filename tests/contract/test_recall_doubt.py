@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.engine.agent.doubting import all_doubted, kinds_named, of_its_kind, with_meaning
+from holdfast.engine.agent.doubting import all_doubted, with_meaning
 from holdfast.model.doubts import Doubt, Sought, against, sought
 from holdfast.model.identifiers import has_ended, identifiers_of, shows_another_language
 from holdfast.model.note import Note, title_of
@@ -91,44 +91,6 @@ def test_what_means_the_same_in_other_words_does_not_give_way_to_a_word_that_is_
     worded = candidate(coverage=0.15, z=3.2)._replace(id="worded", matched=("kept",))
     best, _ = rank(Found((worded, meant)), Question("Where is the adrenaline injector kept?"))
     assert best.candidate.id == "meant"
-
-
-@pytest.mark.parametrize(
-    ("query", "kinds"),
-    [
-        ("Which decisions have I taken about the house?", {"decision"}),
-        ("which goals have I set myself in my private life?", {"goal"}),
-        ("What do I prefer about food?", {"preference"}),
-        ("welche Anleitungen haben wir für den Außendienst?", {"procedure"}),
-        ("Who is in the choir?", {"person"}),
-        ("who's on the board?", {"person"}),
-        ("Wer ist im Chor?", {"person"}),
-        ("Who is on call on Friday?", set()),
-        ("Who is the host in the evening?", set()),
-        ("Which projects use Postgres?", set()),
-        ("What did the event cost?", set()),
-        ("Whose bike is in the shed?", set()),
-    ],
-)
-def test_a_question_names_types_of_notes(query: str, kinds: set[str]) -> None:
-    assert kinds_named(query) == kinds
-
-
-def test_what_is_of_the_type_that_a_question_names_gains_and_nothing_is_lost() -> None:
-    first, second, third = (
-        Ranked(candidate(coverage=0.2, z=z)._replace(id=name), score, 0.5)
-        for name, z, score in (("fact", 3.0, 0.8), ("goal", 2.5, 0.7), ("far goal", 1.0, 0.3))
-    )
-    told = {name: Note(name, name, name, "", "", type=name.split()[-1]) for name in ("fact", "goal", "far goal")}
-    found = of_its_kind(
-        [first, second, third], "Which goals have I set myself?", lambda ids: {end: told[end] for end in ids}
-    )
-    assert [item.candidate.id for item in found] == ["goal", "fact", "far goal"]
-    assert found[0].relevance > found[1].relevance == 0.5
-    assert of_its_kind([first, second], "Where is the key?", lambda _: pytest.fail("notes were read")) == [
-        first,
-        second,
-    ]
 
 
 def test_a_note_that_has_no_vector_yet_is_not_behind_what_shares_less_of_the_question() -> None:

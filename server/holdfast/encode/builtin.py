@@ -306,8 +306,13 @@ class AnswerReader:
 
 
 def _load_answers() -> None:
+    """Load the model, and compute once: what it cannot is known before an answer depends on it."""
     with _ANSWERS_IN_TURN:
-        _answer_model()
+        try:
+            _answer_model().read([("", "")])
+        except EncoderError:
+            _answer_model.cache_clear()
+            raise
 
 
 def _answers(question: str, note: str) -> float:
@@ -340,7 +345,6 @@ def _reading(change: Path, sha256: str) -> PairModel:
     from holdfast.encode.computed import PairModel  # noqa: PLC0415 - start-up stays light
 
     model = PairModel(layers, learned)
-    model.read([("", "")])  # what cannot be computed is known before an answer depends on it
     return_memory()
     return model
 

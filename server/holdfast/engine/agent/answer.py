@@ -17,7 +17,6 @@ from holdfast.engine.agent.doubting import (
     inheriting,
     names_in,
     of_another_place,
-    of_its_kind,
     placed_in,
     singled,
     with_doubts,
@@ -450,7 +449,6 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
-    ranked = of_its_kind(ranked, asking.text, lambda ids: {end: item.note for end, item in view.notes(ids).items()})
     ranked = _doubted(view, asking, of_another_place(ranked, found.places), max(limit, LEVELLED))
     retired = [item.candidate.id for item in ranked if item.candidate.outdated]
     chains = view.successors(retired) if retired else {}

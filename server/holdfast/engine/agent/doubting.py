@@ -17,7 +17,7 @@ from holdfast.encode.wordpiece import is_common
 from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_another_language, units_of
-from holdfast.model.intent import NOUNS, Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
+from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, with_odds
@@ -38,13 +38,6 @@ _READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.97, 44  # relevances of what is read
 # bench/doubt.py and five other sets: a fifth fewer near questions with a strong hit, as many answers.
 _READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.5, 0.2, 0.9
 SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
-_KINDS_NAMED: Final = frozenset(("decision", "preference", "goal", "procedure"))
-_OF_ITS_KIND, _OF_ITS_KIND_ODDS, _MOST_OF_ITS_KIND = 0.3, 1.5, 64  # what of the first gains that is of that type
-_ASKS_WHO_IS_IN = regex(  # the choir, on the board: "who is on call?" asks for one
-    r"\W*(?:who(?: all)?(?:'s| is| are| was| were)|wer (?:ist|sind)|qui (?:est|sont)|quien(?:es)? (?:esta|estan|son)"
-    r"|chi (?:e|sono)) (?:all )?(?:in|on (?:the|our|my)|part of|im|dans|en|nel|nella)\b"
-)
-_PREFERS = regex(r"\b(?:prefer|bevorzug|prefier)\w*")
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
     r"|altr[io])\b"
@@ -369,29 +362,6 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
         return ranked
     above, below = ranked[: KEPT_WITHIN - 1], ranked[KEPT_WITHIN - 1 :]
     return [*above, best._replace(score=below[0].score), *(item for item in below if item is not best)]
-
-
-def kinds_named(text: str) -> frozenset[str]:
-    """The types of notes that a question speaks of, as "which decisions did we take about the house?" does."""
-    plain = folded(text)
-    kinds = {NOUNS[word] for word in _WORDS.findall(plain) if word in NOUNS}
-    kinds |= {"preference"} if _PREFERS.search(plain) else set()
-    return frozenset(kinds & _KINDS_NAMED | ({"person"} if _ASKS_WHO_IS_IN.match(plain) else set()))
-
-
-def of_its_kind(ranked: list[Ranked], text: str, notes: Callable[[Iterable[str]], Mapping[str, Note]]) -> list[Ranked]:
-    """In order, with more for what is of a type that the question names."""
-    kinds = kinds_named(text)
-    if not kinds:
-        return ranked
-    told = notes(item.candidate.id for item in ranked[:_MOST_OF_ITS_KIND])
-    its = {end for end, note in told.items() if note.type in kinds}
-
-    def more(item: Ranked) -> Ranked:
-        odds = with_odds(item.relevance, _OF_ITS_KIND_ODDS)
-        return item._replace(score=item.score + _OF_ITS_KIND, relevance=odds) if item.candidate.id in its else item
-
-    return sorted(map(more, ranked), key=lambda item: -item.score)
 
 
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
