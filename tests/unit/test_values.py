@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from datetime import date, timedelta
 from itertools import pairwise, permutations
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import doubts, identifiers
+from holdfast.model import values as values_module
 from holdfast.model.claims import parts_that_differ, say_the_same
 from holdfast.model.note import Note
 from holdfast.model.opposition import compared
@@ -268,3 +273,13 @@ def test_a_likely_version_is_judged_as_if_its_values_were_spelled_alike() -> Non
     assert judged(OLDER, NEWER, 0.8) == judged(OLDER, OLDER, 0.8)
     read = ReadTogether(1.0, 1.0)
     assert likelihood_together(OLDER, NEWER, 0.8, read) == likelihood_together(OLDER, OLDER, 0.8, read)
+
+
+def test_tables_that_the_first_question_takes_apart_need_no_file_handle_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for later in (values_module._units, doubts._table, identifiers._tables):
+        later.cache_clear()
+        with monkeypatch.context() as full:
+            full.setattr(Path, "open", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+            assert later()

@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
 from holdfast.model.identifiers import (
@@ -194,7 +193,7 @@ class Attribute(NamedTuple):
     told: str
 
 
-_TABLE: Final = Path(__file__).with_name("attributes.txt")
+_TABLE: Final = table_parts(__file__, "attributes.txt")
 # "account number", "order no.", "Kundennummer", "invoice ID", "numero de pedido"
 _CALLED: Final = (
     r"\b(?:({kind})(?: (?:phone|security))?[- ]?(?:numbers?|nummer|numero|no|nr|ids?|code)\b"
@@ -369,10 +368,10 @@ def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterato
         yield Doubt(UNSURELY if may_count else HEADLESS, f"no {asked.head[-1]}", lacks=True)
 
 
-@cache  # read when the first question is, so that a start does not wait for it
+@cache  # when the first question is read, so that a start does not wait for it
 def _table() -> list[list[str]]:
     """The lines of each part of the table: of attributes, of lists, of kinds of numbers."""
-    return [[line for line in part.split("\n") if line] for part in table_parts(_TABLE)]
+    return [[line for line in part.split("\n") if line] for part in _TABLE()]
 
 
 @cache

@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from holdfast.model.numbers import MONTHS
@@ -409,7 +408,7 @@ TIMES = (
         deadline due uhr clock""".split()  # noqa: SIM905
     )
 )
-_APART: Final = Path(__file__).with_name("apart.txt")
+_APART: Final = table_parts(__file__, "apart.txt")
 _WORDS = regex(r"[^\W_]+")
 _ENDING = regex(r"(?<=\w{2})(?:e[rsnm]?|[ao]s?|s)\Z")
 _LEAST_PART = 4  # letters that a word of two parts has after the first, or a form of a word before its ending
@@ -446,7 +445,7 @@ class NamedThing(NamedTuple):
     said: str
 
 
-@cache  # read when the first question is, so that a start does not wait for it
+@cache  # when the first question is read, so that a start does not wait for it
 def _tables() -> list[dict[str, tuple[int, int]]]:
     """Of each part of the table, for each of its words the sort and which of that it is."""
     return [
@@ -456,7 +455,7 @@ def _tables() -> list[dict[str, tuple[int, int]]]:
             for which, same in enumerate(words.split())
             for word in same.split("=")
         }
-        for part in table_parts(_APART)
+        for part in _APART()
     ]
 
 

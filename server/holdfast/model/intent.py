@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, Literal, cast
 
 from holdfast.model.identifiers import TIMES, UNITS, is_content
@@ -28,11 +27,12 @@ from holdfast.model.words import (
     query_terms,
     regex,
     relatives,
+    table_text,
     tables,
     typewritten,
 )
 
-_WORDS = tables(Path(__file__).with_name("intents.txt").read_text("utf-8"))
+_WORDS = tables(table_text(__file__, "intents.txt"))
 
 
 def _any(table: str) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from holdfast.model.numbers import (
@@ -32,7 +31,7 @@ from holdfast.model.numbers import (
     one_of,
     written_numbers,
 )
-from holdfast.model.words import any_of, lowered, plainly, regex
+from holdfast.model.words import any_of, lowered, plainly, regex, table_text
 
 LONGEST, MOST = 4000, 100  # characters of a text that are looked at, and values of it
 
@@ -50,7 +49,7 @@ class Reading(NamedTuple):
 
 
 _ANY_HALF, _PERHAPS_24, _OF_12, _OF_24 = range(4)  # "two o'clock"; "7:30"; "7:30 pm"; "19:30", "07:30", "noon"
-_UNITS = Path(__file__).with_name("units.txt")  # read when the first text with a number is
+_UNITS = table_text(__file__, "units.txt")
 _CURRENCY_FIRST = "US$ $ € £ ¥ EUR USD GBP CHF JPY"
 _MONTHS_OR_WORDS = frozenset({"may", "mar"})  # months with a capital alone
 _NAMED = {
@@ -332,7 +331,7 @@ def _date(text: _Text, number: Number) -> Value | None:
 def _units() -> dict[str, tuple[tuple[str, Fraction], ...]]:
     """Of each word the kinds that it may measure, and how much it is."""
     units: dict[str, tuple[tuple[str, Fraction], ...]] = {}
-    for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS.read_text("utf-8"), re.MULTILINE):
+    for found in re.finditer(r"^(\S+): (.*(?:\n .*)*)", _UNITS, re.MULTILINE):
         for unit in found[2].split(";"):
             factor, *words = unit.split()
             for word in dict.fromkeys(plainly(word.replace("_", " ")) for word in words):

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import permutations
-from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.model.claims import (
@@ -73,7 +72,7 @@ def _weights() -> list[dict[str, float]]:
     """The parts of the table: for each sign its weight."""
     return [
         {name: float(weight) for weight, name in re.findall(r"^ *(\S+)  (.+)$", part, re.MULTILINE)}
-        for part in table_parts(Path(__file__).with_suffix(".txt"))
+        for part in table_parts(__file__, "versions.txt")()
     ]
 
 

@@ -13,7 +13,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -500,10 +500,15 @@ def question_key(text: str) -> str:
     return hashlib.sha256((folded or text.strip()).encode()).hexdigest()[:32]
 
 
-def table_parts(path: Path) -> list[str]:
-    """The parts of a table, between which a line of two signs stands, without its comments."""
-    lines = path.read_text("utf-8").split("\n")
-    return "\n".join(line for line in lines if line[:1] != "#").split("\n--\n")
+def table_text(module: str, name: str) -> str:
+    """A table beside a module. Read at the import, taken apart later: by then no file handle may be free."""
+    return Path(module).with_name(name).read_text("utf-8")
+
+
+def table_parts(module: str, name: str) -> Callable[[], list[str]]:
+    """What takes a table beside a module apart: between its parts a line of two signs stands; no comments."""
+    text = table_text(module, name)
+    return lambda: "\n".join(line for line in text.split("\n") if line[:1] != "#").split("\n--\n")
 
 
 def tables(text: str) -> dict[str, list[tuple[str, str, int]]]:

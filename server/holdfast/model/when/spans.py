@@ -10,10 +10,9 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
-from pathlib import Path
 
 from holdfast.model.note import instant
-from holdfast.model.words import any_of, regex, tables
+from holdfast.model.words import any_of, regex, table_text, tables
 
 _SECOND = timedelta(seconds=1)
 _SEARCHED_YEARS = 9  # a leap day is at most eight years away
@@ -275,7 +274,7 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
         return local.replace(tzinfo=UTC)
 
 
-_WORDS = tables(Path(__file__).with_name("words.txt").read_text("utf-8"))
+_WORDS = tables(table_text(__file__, "words.txt"))
 
 
 def _numbers(table: str) -> dict[str, int]:
