@@ -192,6 +192,15 @@ async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_st
     assert await admin.contents("crane lifts") == ["The crane lifts."]
 
 
+async def test_a_note_whose_answer_lost_the_index_is_stored_once_and_can_be_taken_back(admin: Admin) -> None:
+    with patch("holdfast.engine.agent.remember._linked", side_effect=IndexLostError("gone")):
+        told = await admin.call("remember", content="The crane lifts.")
+    assert told["change_id"].startswith("chg_")
+    assert await admin.contents("crane lifts") == ["The crane lifts."]
+    await admin.call("mark_outdated", undo=told["change_id"])
+    assert await admin.contents("crane lifts") == []
+
+
 async def test_an_import_that_breaks_off_says_how_far_it_came(admin: Admin, tmp_path: Path) -> None:
     source = tmp_path / "abroad"
     lay_out(source, 60)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
 from holdfast.errors import InvalidArgumentError
-from holdfast.index.note_index import NoteIndex
+from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.view import IndexView
 from served import SELF, Agent, made_up_secret, serving
 from worlds import CALLER, keep, living
@@ -63,6 +64,16 @@ async def test_the_same_call_again_changes_nothing_and_has_nothing_to_undo(agent
     assert again["valid_until"] == first["valid_until"]
     assert again["notices"]
     assert agent.notes_on_disk() == before
+
+
+async def test_a_retirement_whose_answer_lost_the_index_is_told_as_made_and_can_be_taken_back(agent: Agent) -> None:
+    stored = await agent.remember("A buoy.")
+    with patch("holdfast.engine.agent.feedback.still_told", side_effect=[IndexLostError("gone"), []]):
+        answer = await agent.outdate(stored["id"], reason="It sank.")
+    assert answer["change_id"].startswith("chg_")
+    assert answer["notices"] == []
+    await agent.call("mark_outdated", undo=answer["change_id"])
+    assert (await agent.recall("buoy")).found == [stored["id"]]
 
 
 async def test_a_later_call_may_add_a_reason_and_a_successor_and_keeps_the_end(agent: Agent) -> None:

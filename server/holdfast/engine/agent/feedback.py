@@ -83,17 +83,17 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             superseded_by=successor or stored.note.superseded_by,
             valid_until=_end(stored.note, ports.now),
         )
-        if closed == stored.note:
+        change = ports.made[-1] if ports.made else None  # by a try of this very request, whose answer lost the index
+        if closed == stored.note and change is None:
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
-        closed = replace(closed, updated=max(ports.now, closed.created))
-        done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
+        if closed != stored.note:
+            closed = replace(closed, updated=max(ports.now, closed.created))
+            change = (await commit(ports, caller, "mark_outdated", [Change(stored, closed)])).change_id
     new = await ports.index.notes([successor] if successor else [])
-    lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, done.change_id)]
+    lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, change or "")]
     whole = await still_told(ports, [closed.id], closed.superseded_by)
     retired = [await _retired(ports, item.note) for item in new.values() if item.note.is_outdated]
-    return Outdated(
-        closed, done.change_id, (*gate.notices(), *_overwritten(stored.note, closed), *retired, *lost, *whole)
-    )
+    return Outdated(closed, change, (*gate.notices(), *_overwritten(stored.note, closed), *retired, *lost, *whole))
 
 
 def _overwritten(before: Note, after: Note) -> list[str]:
