@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -221,7 +222,10 @@ async def test_where_it_cannot_be_read_the_answer_is_as_without_and_says_so(tmp_
 async def test_a_model_that_cannot_compute_is_known_before_an_answer_depends_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    tried = Counter[str]()
+
     def fail(*_: object) -> None:
+        tried["computed"] += 1
         raise RuntimeError
 
     builtin._answer_model.cache_clear()
@@ -231,7 +235,9 @@ async def test_a_model_that_cannot_compute_is_known_before_an_answer_depends_on_
         for _ in range(2):
             with pytest.raises(EncoderError, match="reads two texts together failed"):
                 await reader.loaded()
-    assert (await AnswerReader().loaded())(QUESTION, NOTES[0])
+    assert tried["computed"] == 1  # whoever asks again is told the same, and nothing is loaded for it
+    read = await AnswerReader().loaded()
+    assert read(QUESTION, NOTES[0]) > read(QUESTION, NOTES[2])
 
 
 # A question, a note that answers it, and one of the same thing that does not. None of these texts was learned from.

@@ -159,6 +159,10 @@ async def test_a_question_in_quite_other_words_gets_a_few_weak_lines_and_keyword
     assert ASKED_GATE <= best < GATE
     assert len(asked.hits) <= MOST_DOUBTFUL
     assert strong(asked) == []
+    vague = await ask(memory, "what happens when everything is gone?")
+    assert vague.hits[0].note.content == NOTES[4]
+    assert len(vague.hits) <= MOST_DOUBTFUL
+    assert strong(vague) == []
     assert not (await ask(memory, "kubernetes ingress certificate rotation")).hits
 
 

@@ -1013,6 +1013,6 @@ async def test_what_stores_from_within_is_told_of_a_type_that_there_is_not_befor
     tmp_path: Path, wrong: dict[str, Any]
 ) -> None:
     async with living(tmp_path) as memory:
-        with pytest.raises(InvalidArgumentError, match=r"is none that there is\. Use one of"):
+        with pytest.raises(InvalidArgumentError, match=r"is unknown\. Use one of"):
             await memory.attend(lambda ports: remember(ports, CALLER, Remember("The crane is red.", **wrong)))
         assert not (await ask(memory, "crane")).hits

@@ -138,7 +138,7 @@ def check_range(name: str, value: int, most: int) -> None:
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise InvalidArgumentError(f"{name} is none that there is.", f"Use one of {', '.join(choices)}.")
+        raise InvalidArgumentError(f"{name} is unknown.", f"Use one of {', '.join(choices)}.")
 
 
 def check_offset(offset: int) -> None:

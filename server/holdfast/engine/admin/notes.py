@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.engine.admin.gate import Confirmations, give_token, using_token
 from holdfast.engine.admin.undo import clear_trash, find_change, plan
-from holdfast.engine.commit import LARGEST_CONTENT, TextGate, check_known, commit, load_current, resolve
+from holdfast.engine.commit import LARGEST_CONTENT, TextGate, check_choice, check_known, commit, load_current, resolve
 from holdfast.engine.encoding import encode_note
 from holdfast.engine.jobs.changes import core_notices
 from holdfast.engine.ports import Caller, Ports
@@ -263,9 +263,10 @@ async def connect_notes(ports: Ports, caller: Caller, request: Connect) -> Edite
 
 def _wanted(gate: TextGate, request: Edit) -> dict[str, Any]:
     """The new values of the keys that are to change."""
-    for name, value, allowed in (("type", request.type, NOTE_TYPES), ("tier", request.tier, TIERS)):
-        if value is not None and value not in allowed:
-            raise InvalidArgumentError(f"{name} is unknown.", f"Use one of {', '.join(allowed)}.")
+    if request.type is not None:
+        check_choice("type", request.type, NOTE_TYPES)
+    if request.tier is not None:
+        check_choice("tier", request.tier, TIERS)
     given = {
         "content": None if request.content is None else gate.text("content", request.content, LARGEST_CONTENT),
         "type": request.type,

@@ -18,7 +18,7 @@ from holdfast.engine.agent.recall import (
     title_in_notice,
 )
 from holdfast.engine.agent.remember import Remember, remember
-from holdfast.engine.commit import check_count, check_query, check_range, resolve_all
+from holdfast.engine.commit import check_choice, check_count, check_query, check_range, resolve_all
 from holdfast.engine.omi.beliefs import (
     believed_first,
     keep_contradictions,
@@ -218,8 +218,7 @@ def _hidden(view: IndexView, asking: Asking, found: Answer) -> str:
 
 
 def check_memory_type(given: str) -> None:
-    if given not in MEMORY_TYPES:
-        raise InvalidArgumentError("memory_type is unknown.", f"Use one of {', '.join(MEMORY_TYPES)}.")
+    check_choice("memory_type", given, MEMORY_TYPES)
 
 
 def _filter(ports: Ports, request: MemoryRecall) -> Filter:
