@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 import forked
@@ -121,6 +123,13 @@ def effort(request: pytest.FixtureRequest) -> Effort:
 def tally(request: pytest.FixtureRequest) -> Counter[str]:
     """Figures by what they count, such as `kills survived`; tests add to it."""
     return request.config.stash[_TALLY]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_logs() -> Iterator[None]:
+    """A bench that runs in this process sets up no logs: what it kept for good, no later test could read."""
+    with patch.object(structlog, "configure"):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
