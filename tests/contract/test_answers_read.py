@@ -149,7 +149,7 @@ def test_where_none_answers_the_order_stays_and_no_more_than_three_are_read() ->
     assert [(item.candidate.id, item.weak) for item in found] == [("d", False), ("a", True), ("b", True), ("c", True)]
 
 
-@pytest.mark.parametrize("relevance", [0.2, 0.98])
+@pytest.mark.parametrize("relevance", [0.2, 0.995])
 def test_what_is_far_from_the_line_or_doubted_or_in_another_language_is_not_read(relevance: float) -> None:
     for hit, content in (
         (strong_hit("far", relevance), ""),
@@ -163,6 +163,13 @@ def test_what_is_far_from_the_line_or_doubted_or_in_another_language_is_not_read
 def test_reading_alone_makes_nothing_so_sure_that_others_are_left_out() -> None:
     (only,) = read_as({"only": 9.0}, [strong_hit("only", 0.95)])
     assert 0.95 < only.relevance < 0.98
+    assert read_as({"sure": 9.0}, [strong_hit("sure", 0.985)])[0].relevance == 0.985
+
+
+def test_what_has_the_words_but_no_answer_is_doubtful_however_many_words_it_has() -> None:
+    (only,) = read_as({"only": -7.0}, [strong_hit("only", 0.985)])
+    assert only.weak
+    assert only.doubt == MAY_NOT_ANSWER
 
 
 async def test_what_answers_the_question_in_other_words_speaks_for_it(tmp_path: Path) -> None:

@@ -33,10 +33,11 @@ KEPT_WITHIN: Final = 5  # places
 INHERITED = 0.95  # of the relevance of a replaced note goes to the one that replaced it
 MAY_NOT_ANSWER: Final = "it may not say that"
 MOST_READ: Final = 3  # notes, with the question
-_READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.97, 44  # relevances of what is read with the question; of a note
+_READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.99, 44  # relevances of what is read with the question; of a note
+_SUREST_BY_READING = 0.97  # a relevance: from there on others may be left out
 # What reading tells counts from here on for or against an answer, and so much. Chosen on half A of the data of
-# bench/doubt.py and five other sets: a fifth fewer near questions with a strong hit, as many answers.
-_READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.5, 0.2, 0.9
+# bench/doubt.py and six other sets: a third fewer near questions with a strong hit, as many answers.
+_READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.0, 0.3, 0.9
 SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
@@ -115,7 +116,7 @@ def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]])
     for question in read.questions:  # what was said in other words speaks against nothing
         told = told if told >= _READ_MIDDLE else max(told, read.answers(question, text))
     factor = math.exp((_READ_FOR if told > _READ_MIDDLE else _READ_AGAINST) * (told - _READ_MIDDLE))
-    worth = min(_READ_TO, with_odds(item.relevance, factor))
+    worth = min(max(_SUREST_BY_READING, item.relevance), with_odds(item.relevance, factor))
     if factor >= 1.0:
         return item._replace(relevance=worth)
     doubt = MAY_NOT_ANSWER if worth < WEAK <= item.relevance else ""
