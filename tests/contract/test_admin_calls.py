@@ -193,8 +193,12 @@ async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_st
 
 
 async def test_a_note_whose_answer_lost_the_index_is_stored_once_and_can_be_taken_back(admin: Admin) -> None:
-    with patch("holdfast.engine.agent.remember._linked", side_effect=IndexLostError("gone")):
-        told = await admin.call("remember", content="The crane lifts.")
+    await admin.call("remember", content="The tug pulls.", tier="core")
+    with (
+        patch("holdfast.engine.agent.remember._linked", side_effect=IndexLostError("gone")),
+        patch("holdfast.engine.jobs.changes.CORE_CAP", 1),  # so that it makes another change behind its own
+    ):
+        told = await admin.call("remember", content="The crane lifts.", tier="core")
     assert told["change_id"].startswith("chg_")
     assert await admin.contents("crane lifts") == ["The crane lifts."]
     await admin.call("mark_outdated", undo=told["change_id"])

@@ -83,7 +83,7 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             superseded_by=successor or stored.note.superseded_by,
             valid_until=_end(stored.note, ports.now),
         )
-        change = ports.made[-1] if ports.made else None  # by a try of this very request, whose answer lost the index
+        change = ports.made[0] if ports.made else None  # by a try of this very request, whose answer lost the index
         if closed == stored.note and change is None:
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
         if closed != stored.note:

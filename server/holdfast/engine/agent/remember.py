@@ -352,7 +352,7 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
         note = replace(join.note, seq=place.seq + 1) if "session" in join.added else join.note
         retired, already = await _retired(ports, note, old, ports.now)
         changes = [*([Change(before, note)] if join.added else []), *retired]
-        change = ports.made[-1] if ports.made else None  # by a try of this very request, whose answer lost the index
+        change = ports.made[0] if ports.made else None  # by a try of this very request, whose answer lost the index
         if changes:
             change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
     lost = await lost_notices(ports, [item.before.note for item in retired if item.before], note, change or "")
