@@ -15,6 +15,7 @@ import holdfast.engine.admin.notes
 import holdfast.engine.admin.undo
 from gate import Admin, behind_the_gate
 from holdfast.engine.admin.gate import Confirmations
+from holdfast.engine.commit import UNTOLD
 from holdfast.errors import ConflictError, HoldfastError, InvalidArgumentError, StorageError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.model.records import JournalRecord
@@ -192,17 +193,18 @@ async def test_a_request_that_made_a_change_and_failed_behind_it_says_that_it_st
     assert await admin.contents("crane lifts") == ["The crane lifts."]
 
 
-async def test_a_note_whose_answer_lost_the_index_is_stored_once_and_can_be_taken_back(admin: Admin) -> None:
-    await admin.call("remember", content="The tug pulls.", tier="core")
+async def test_a_note_whose_index_went_away_behind_it_is_told_as_stored_and_can_be_taken_back(admin: Admin) -> None:
+    old = await admin.remember("The crane lifts. Its key hangs in the office.")
     with (
-        patch("holdfast.engine.agent.remember._linked", side_effect=IndexLostError("gone")),
-        patch("holdfast.engine.jobs.changes.CORE_CAP", 1),  # so that it makes another change behind its own
+        patch("holdfast.engine.agent.remember._linked", side_effect=[IndexLostError("gone")]),
+        patch("holdfast.engine.commit._still_told", side_effect=[IndexLostError("gone")]),
     ):
-        told = await admin.call("remember", content="The crane lifts.", tier="core")
-    assert told["change_id"].startswith("chg_")
-    assert await admin.contents("crane lifts") == ["The crane lifts."]
+        told = await admin.call("remember", content="The crane lifts fifty tonnes.", supersedes=[old])
+    assert any(f"{old} says more than that" in notice for notice in told["notices"])
+    assert UNTOLD in told["notices"]
+    assert not any("already superseded" in notice for notice in told["notices"])
     await admin.call("mark_outdated", undo=told["change_id"])
-    assert await admin.contents("crane lifts") == []
+    assert await admin.contents("crane lifts") == ["The crane lifts. Its key hangs in the office."]
 
 
 async def test_an_import_that_breaks_off_says_how_far_it_came(admin: Admin, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from holdfast.engine.agent.feedback import MarkOutdated, mark_outdated
+from holdfast.engine.commit import UNTOLD
 from holdfast.errors import InvalidArgumentError
 from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.view import IndexView
@@ -66,14 +67,15 @@ async def test_the_same_call_again_changes_nothing_and_has_nothing_to_undo(agent
     assert agent.notes_on_disk() == before
 
 
-async def test_a_retirement_whose_answer_lost_the_index_is_told_as_made_and_can_be_taken_back(agent: Agent) -> None:
+async def test_a_retirement_whose_index_went_away_behind_it_is_told_as_made_and_can_be_taken_back(agent: Agent) -> None:
     stored = await agent.remember("A buoy.")
-    with patch("holdfast.engine.agent.feedback.still_told", side_effect=[IndexLostError("gone"), []]):
-        answer = await agent.outdate(stored["id"], reason="It sank.")
+    await agent.outdate(stored["id"], reason="It sank.")
+    with patch("holdfast.engine.agent.feedback.still_told", side_effect=[IndexLostError("gone")]):
+        answer = await agent.outdate(stored["id"], reason="It was sold.")
     assert answer["change_id"].startswith("chg_")
-    assert answer["notices"] == []
+    assert answer["notices"] == ['It was outdated already: the reason was "It sank.".', UNTOLD]
     await agent.call("mark_outdated", undo=answer["change_id"])
-    assert (await agent.recall("buoy")).found == [stored["id"]]
+    assert (await agent.node(stored["id"]))["outdated_reason"] == "It sank."
 
 
 async def test_a_later_call_may_add_a_reason_and_a_successor_and_keeps_the_end(agent: Agent) -> None:

@@ -301,8 +301,11 @@ async def test_a_signal_whose_index_is_lost_meanwhile_is_recorded_once_and_said_
         with patch.object(NoteIndex, "apply", side_effect=IndexLostError("gone")):
             answer = await rate(world, note, event_id=event)
         assert (answer.recorded, "rebuilt" in answer.effect) == (True, True)
+        with patch("holdfast.engine.agent.feedback._rated", side_effect=[IndexLostError("gone")]):
+            answer = await rate(world, (await keep(world, "The tug pulls.")).note.id)
+        assert (answer.recorded, "rebuilt" in answer.effect) == (True, True)
         records = [read.record for read in await world.ports.store.journal_since("", 100) or ()]
-        assert len([record for record in records if record.op == "feedback"]) == 1
+        assert len([record for record in records if record.op == "feedback"]) == 2
 
 
 async def test_a_log_of_recalls_that_is_harmed_is_as_good_as_none(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from holdfast.engine.encoding import Encoded, identity
 from holdfast.engine.ports import Caller, Ports
@@ -20,7 +21,7 @@ from holdfast.errors import (
     SecretRefusedError,
     StorageError,
 )
-from holdfast.index.note_index import NoteIndex
+from holdfast.index.note_index import IndexLostError, NoteIndex
 from holdfast.index.projection import MadeVectors, NoteRow, Update
 from holdfast.index.rows import FileRow, IndexedNote
 from holdfast.model.maintenance import cosine
@@ -42,6 +43,8 @@ from holdfast.model.versions import FAR, MADE_OF
 from holdfast.model.words import folded
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
+Answer = TypeVar("Answer")
+UNTOLD = "The index went away behind it: what of its notes there was to say is not said here."
 LARGEST_CONTENT = 256 * 1024
 LARGEST_QUERY = 64 * 1024
 LONGEST_LINE = 500
@@ -334,6 +337,17 @@ async def commit(
     return done
 
 
+async def told(reading: Awaitable[Answer], otherwise: Answer) -> Answer:
+    """What is read behind a change, or `otherwise`: a request whose index went away then is not to be tried once more.
+
+    It would find its own change, and say that nothing had to be done.
+    """
+    try:
+        return await reading
+    except IndexLostError:
+        return otherwise
+
+
 def note_row(stored: Stored) -> NoteRow:
     """A stored note as it is indexed."""
     return NoteRow(stored.note, stored.hash, file_row(stored))
@@ -378,6 +392,11 @@ def superseded(old: Stored, note: Note, now: str) -> Change:
 
 
 async def still_told(ports: Ports, ids: Collection[str], successor: str | None = None) -> list[str]:
+    """Which notes were made of these, which are no longer current, and tell them still; or that it is not known."""
+    return await told(_still_told(ports, ids, successor), [UNTOLD])
+
+
+async def _still_told(ports: Ports, ids: Collection[str], successor: str | None = None) -> list[str]:
     """Of notes that give way: which whole that they were consolidated in, not the successor, goes on telling them."""
     made = [link for link in await ports.index.links(list(ids)) if link.reason == MADE_OF and link.target in ids]
     links = [link for link in made if link.source != successor]
@@ -393,8 +412,8 @@ async def lost_notices(ports: Ports, old: Sequence[Note], successor: Note, chang
     """What notes that gave way say and their successor does not, each in its own words, with the way back."""
     undo = f'undo: mark_outdated(undo="{change_id}")'
     lost = [(note, lost_with(note, successor)) for note in old]
-    strange = await seem_strange(ports, successor, [note for note, text in lost if text is None])
-    seems = [f"{told} Where it still holds, {undo}" for told in strange]
+    strange = await told(seem_strange(ports, successor, [note for note, text in lost if text is None]), [])
+    seems = [f"{text} Where it still holds, {undo}" for text in strange]
     more = "says more than that, which replacing it loses"
     rest = f"Where it still holds, remember it too, or {undo}"
     return [*seems, *(f'{note.id} {more}: "{text}". {rest}' for note, text in lost if text)]

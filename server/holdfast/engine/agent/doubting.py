@@ -34,7 +34,7 @@ INHERITED = 0.95  # of the relevance of a replaced note goes to the one that rep
 MAY_NOT_ANSWER: Final = "it may not say that"
 MOST_READ: Final = 3  # notes, with the question
 _READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.99, 44  # relevances of what is read with the question; of a note
-_SUREST_BY_READING = 0.97  # a relevance: from there on others may be left out
+_SUREST_BY_READING = 0.97  # a relevance: not far above it others are left out beside a hit
 # What reading tells counts from here on for or against an answer, and so much. Chosen on half A of the data of
 # bench/doubt.py and six other sets: a third fewer near questions with a strong hit, as many answers.
 _READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.0, 0.3, 0.9
@@ -105,7 +105,7 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
 
 
 def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
-    """A note read with the question, where its relevance is near the line and neither doubt nor identifier decides."""
+    """A note read with the question, unless its relevance is far from the line, or doubt or an identifier decides."""
     is_open = _READ_FROM <= item.relevance <= _READ_TO and not item.doubt
     if not is_open or not read.identifiers.isdisjoint(item.candidate.held):
         return item

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import anyio
 
 from holdfast.engine.commit import (
+    UNTOLD,
     TextGate,
     behind_the_journal,
     commit,
@@ -22,6 +23,7 @@ from holdfast.engine.commit import (
     lost_notices,
     resolve,
     still_told,
+    told,
     without_secrets,
 )
 from holdfast.engine.encoding import vector_in
@@ -83,17 +85,21 @@ async def mark_outdated(ports: Ports, caller: Caller, request: MarkOutdated) -> 
             superseded_by=successor or stored.note.superseded_by,
             valid_until=_end(stored.note, ports.now),
         )
-        change = ports.made[0] if ports.made else None  # by a try of this very request, whose answer lost the index
-        if closed == stored.note and change is None:
+        if closed == stored.note:
             return Outdated(closed, None, ("The note was already marked outdated like this; nothing was changed.",))
-        if closed != stored.note:
-            closed = replace(closed, updated=max(ports.now, closed.created))
-            change = (await commit(ports, caller, "mark_outdated", [Change(stored, closed)])).change_id
+        closed = replace(closed, updated=max(ports.now, closed.created))
+        done = await commit(ports, caller, "mark_outdated", [Change(stored, closed)])
+    more = await told(_what_follows(ports, closed, successor, done.change_id), [UNTOLD])
+    return Outdated(closed, done.change_id, (*gate.notices(), *_overwritten(stored.note, closed), *more))
+
+
+async def _what_follows(ports: Ports, closed: Note, successor: str | None, change_id: str) -> list[str]:
+    """What is to be said of its successor, of what that leaves out, and of notes that still rely on what is retired."""
     new = await ports.index.notes([successor] if successor else [])
-    lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, change or "")]
+    lost = [each for item in new.values() for each in await lost_notices(ports, [closed], item.note, change_id)]
     whole = await still_told(ports, [closed.id], closed.superseded_by)
     retired = [await _retired(ports, item.note) for item in new.values() if item.note.is_outdated]
-    return Outdated(closed, change, (*gate.notices(), *_overwritten(stored.note, closed), *retired, *lost, *whole))
+    return [*retired, *lost, *whole]
 
 
 def _overwritten(before: Note, after: Note) -> list[str]:
@@ -202,9 +208,9 @@ async def submit_feedback(ports: Ports, caller: Caller, request: Feedback) -> Ra
         try:
             with behind_the_journal():
                 await ports.index.apply(_update(line, about))
+            return await _rated(ports, note_id, about, recorded=True)
         except IndexLostError:  # a second attempt would find its own line and call it a repetition
             return Rated(note_id, True, None, "Recorded; it counts as soon as the index is rebuilt.", ())  # noqa: FBT003
-        return await _rated(ports, note_id, about, recorded=True)
 
 
 async def _event(ports: Ports, caller: Caller, note_id: str, event_id: str | None) -> RecallEvent | None:

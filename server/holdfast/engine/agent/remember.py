@@ -26,6 +26,7 @@ from holdfast.engine.commit import (
     self_change,
     still_told,
     superseded,
+    told,
     when,
 )
 from holdfast.engine.encoding import Encoded, VectorState, encode_note
@@ -330,13 +331,14 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
         done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
     core = await core_notices(ports, note.id) if note.tier == "core" else []
-    otherwise = await _otherwise(ports, caller, note, close, old) if wanted.request.compared else []
+    otherwise = await told(_otherwise(ports, caller, note, close, old), []) if wanted.request.compared else []
     lost = await lost_notices(ports, [item.before.note for item in retired if item.before], note, done.change_id)
     whole = await still_told(ports, [item.note.id for item in old])
     before = (*already, *_said_before(place.retired, old), *lost, *whole)
     notices = (*wanted.notices, *before, *otherwise, encoded.notice, unread, *core)
     shown = tuple(text for text in notices if text)
-    return NoteStored(note, encoded.state, await _linked(ports, note), _similar(close, old), done.change_id, shown)
+    linked = await told(_linked(ports, note), ())
+    return NoteStored(note, encoded.state, linked, _similar(close, old), done.change_id, shown)
 
 
 async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote) -> Duplicate | _Other:
@@ -352,12 +354,12 @@ async def _join(ports: Ports, caller: Caller, wanted: _Wanted, same: IndexedNote
         note = replace(join.note, seq=place.seq + 1) if "session" in join.added else join.note
         retired, already = await _retired(ports, note, old, ports.now)
         changes = [*([Change(before, note)] if join.added else []), *retired]
-        change = ports.made[0] if ports.made else None  # by a try of this very request, whose answer lost the index
+        change = None
         if changes:
             change = (await commit(ports, caller, "remember", changes, detail=_detail(caller, wanted))).change_id
     lost = await lost_notices(ports, [item.before.note for item in retired if item.before], note, change or "")
     core = await core_notices(ports, note.id) if "tier core" in join.added else []
-    since = await _said_since(ports, note, {item.note.id for item in old})
+    since = await told(_said_since(ports, note, {item.note.id for item in old}), [])
     itself = [] if len(old) == len(wanted.old) else ["It does not replace itself."]
     whole = await still_told(ports, [item.note.id for item in old], note.id)
     notices = (*wanted.notices, *_joined(join), *since, *itself, *already, *lost, *whole, *core)
@@ -591,7 +593,7 @@ async def _duplicate(ports: Ports, note: Note, change: str | None, notices: Sequ
         ]
         return there.get(note.id), linked
 
-    found, linked = await ports.index.read(read)
+    found, linked = await told(ports.index.read(read), (None, []))
     is_encoded = found is not None and found.encoded_by is not None
     vector: VectorState = ports.encoder is not None and (is_encoded or "pending")
     return Duplicate(note, vector, tuple(linked), change, tuple(notices))
