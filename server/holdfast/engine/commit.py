@@ -44,7 +44,7 @@ from holdfast.model.words import folded
 from holdfast.store.stored import Change, Committed, PageChange, Stored
 
 Answer = TypeVar("Answer")
-UNTOLD = "The index went away behind it: what of its notes there was to say is not said here."
+UNTOLD = "This is done, but the index went away then: what else there was to say of it is missing here."
 LARGEST_CONTENT = 256 * 1024
 LARGEST_QUERY = 64 * 1024
 LONGEST_LINE = 500

@@ -36,7 +36,7 @@ MOST_READ: Final = 3  # notes, with the question
 _READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.99, 44  # relevances of what is read with the question; of a note
 _SUREST_BY_READING = 0.97  # a relevance: not far above it others are left out beside a hit
 # What reading tells counts from here on for or against an answer, and so much. Chosen on half A of the data of
-# bench/doubt.py and six other sets: a third fewer near questions with a strong hit, as many answers.
+# bench/doubt.py and eight other sets: a fifth fewer near questions with a strong hit, as many answers.
 _READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.0, 0.3, 0.9
 SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
