@@ -10,6 +10,8 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.encode import builtin
 from holdfast.encode.builtin import AnswerReader, BuiltinEncoder
@@ -20,7 +22,7 @@ from holdfast.engine.runtime import Memory
 from holdfast.engine.state import Warmth
 from holdfast.errors import EncoderError
 from holdfast.model.note import Note, title_of
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, levelled
 from worlds import CALLER, WordBag, ask, keep, living
 
 pytestmark = pytest.mark.anyio
@@ -141,6 +143,28 @@ def test_what_does_not_answer_gives_way_to_what_is_strong_behind_it_and_does() -
     assert [item.weak for item in found] == [False, True, True]
     assert [item.doubt for item in found] == ["", MAY_NOT_ANSWER, ""]
     assert found[1].score <= found[0].score
+
+
+def test_what_does_not_answer_stands_behind_all_that_is_strong() -> None:
+    ranked = [strong_hit(name, worth) for name, worth in (("a", 0.95), ("b", 0.9), ("c", 0.6), ("d", 0.95), ("e", 0.3))]
+    found = levelled(read_as({"a": -9.0, "b": 2.0}, ranked))
+    assert [(item.candidate.id, item.weak) for item in found] == [
+        *((name, False) for name in "bcd"),  # in front of "d", "c" is worth as much as both together
+        ("a", True),
+        ("e", True),
+    ]
+    assert found[3].score == min(item.score for item in found[:4])
+
+
+@given(st.lists(st.tuples(st.floats(0.05, 0.999), st.floats(-9.0, 9.0)), max_size=8))
+def test_what_does_not_answer_is_never_strong_and_makes_nothing_else_weak(hits: list[tuple[float, float]]) -> None:
+    ranked = [strong_hit(name, worth) for name, (worth, _) in zip("abcdefgh", hits, strict=False)]
+    read = read_as({name: odds for name, (_, odds) in zip("abcdefgh", hits, strict=False)}, ranked)
+    found = {item.candidate.id: item for item in levelled(read)}
+    assert found.keys() == {item.candidate.id for item in ranked}
+    assert all(item.weak for item in found.values() if item.doubt)
+    without = levelled([item for item in read if not item.doubt])
+    assert [item.candidate.id for item in without if item.weak != found[item.candidate.id].weak] == []
 
 
 def test_where_none_answers_the_order_stays_and_no_more_than_three_are_read() -> None:

@@ -20,7 +20,7 @@ from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_anot
 from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
-from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, with_odds
+from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, levelled, with_odds
 from holdfast.model.statement import stem
 from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex, written_as_names
@@ -81,8 +81,8 @@ def with_doubts(
 def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str], Sequence[Note]]) -> list[Ranked]:
     """The same, the odds of the first to be relevant multiplied by what reading it with the question tells.
 
-    What becomes weak by that gives way to a strong one behind it, which is read then. `recall` shows it all the same,
-    and it says why.
+    What becomes weak by that gives way to the strong ones behind it, the first of which is read then: in front of them
+    it would be levelled with them. `recall` shows it all the same, and it says why.
 
     Args:
         ranked: best first.
@@ -99,9 +99,9 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
             break
         doubtful.append(judged)
         rest.pop(0)
-    if not rest or rest[0].weak:
-        return [*doubtful, *rest]
-    return [rest[0], *(item._replace(score=min(item.score, rest[0].score)) for item in doubtful), *rest[1:]]
+    behind = sum(not item.weak for item in levelled(rest))
+    least = min((item.score for item in rest[:behind]), default=math.inf)
+    return [*rest[:behind], *(item._replace(score=min(item.score, least)) for item in doubtful), *rest[behind:]]
 
 
 def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
