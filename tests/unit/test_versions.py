@@ -321,6 +321,34 @@ NO_SERIES = (
 )
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My son Mats wears shoe size 28.", "The shoe size of my father is 44."),
+        ("My daughter Elin wears shoe size 31.", "My niece Aino wears shoe size 25."),
+        ("Meine Tante wohnt in Kiel.", "Unser Onkel wohnt in Bremen."),
+        ("Tenors are led by Jorge Padilla.", "Altos are led by Renate Uhl."),
+        ("The rabbit gets 40 g of pellets.", "The dog gets 300 g of food."),
+    ],
+)
+def test_what_is_told_of_two_relatives_or_of_two_of_one_sort_are_no_versions(older: str, newer: str) -> None:
+    assert evidence(older, newer, 0.9).siblings
+    assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, -6.0)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My mother lives in Leicester.", "Our mum moved to Loughborough."),
+        ("My son wears shoe size 28.", "My son Mats wears shoe size 30 now."),
+        ("The tenors are led by Jorge.", "The tenors are led by Uwe."),
+    ],
+)
+def test_what_is_told_of_one_relative_or_of_one_sort_anew_is_a_version(older: str, newer: str) -> None:
+    assert not evidence(older, newer, 0.9).siblings
+    assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, -6.0)) >= FOLDED
+
+
 @pytest.mark.parametrize(("older", "newer"), SERIES)
 def test_entries_of_a_series_are_no_versions_however_alike_they_read(older: str, newer: str) -> None:
     assert are_entries(older, newer)
