@@ -442,6 +442,12 @@ def test_a_number_that_a_note_calls_otherwise_is_not_the_one_that_is_asked_for(
     assert doubt_of(asked, told(stored)) == f"no {missing}"
 
 
+def test_one_of_many_that_a_long_note_numbers_is_looked_for_in_all_of_it() -> None:
+    sites = "\n\n".join(f"## Site {n}\nSite {n} has a cable of {20 + n} m on the left wall." for n in range(1, 60))
+    assert doubt_of("which cable length has site 48?", told(sites)) == ""
+    assert doubt_of("which cable length has site 77?", told(sites)) == "site 1, not 77"
+
+
 def test_a_seldom_word_that_is_nearly_all_that_is_asked_for_makes_a_note_strong_however_far_its_meaning_is() -> None:
     found = Found((candidate(coverage=0.3, z=0.2, held=("ladder",)),), frozenset(), {"ladder": 1}, 200)
     (asked_alone,) = rank(found, Question("whose ladder is that?", seldom=frozenset({"ladder"})))

@@ -335,16 +335,15 @@ def against(asked: Sought, note: Note) -> Doubt | None:
         return Doubt(ANOTHER, days)
     if asked.only_siblings and not _may_name(asked, note):
         return None
-    is_dated, content, happened = note.tells_when, note.content, note.happened
-    text = f"{note.own_title}\n{_near(asked, content)}"
+    text = f"{note.own_title}\n{_near(asked, note.content)}"
     plain = folded(text)
-    other = _another(asked, text, plain, happened, is_dated=is_dated)
+    other = _another(asked, note, text, plain)
     if other is not None:
         return other
     sibling = _sibling(asked, text, plain)
     if sibling is not None:
         return sibling
-    return min(_lacking(asked, text, plain, is_dated=is_dated), default=None)
+    return min(_lacking(asked, text, plain, is_dated=note.tells_when), default=None)
 
 
 def _lacking(asked: Sought, text: str, plain: str, *, is_dated: bool) -> Iterator[Doubt]:
@@ -543,20 +542,20 @@ def _without(pattern: str, plain: str) -> str:
     return _compiled(_filled(pattern)).sub(" ", plain)
 
 
-def _another(asked: Sought, text: str, plain: str, happened: str, *, is_dated: bool) -> Doubt | None:
+def _another(asked: Sought, note: Note, text: str, plain: str) -> Doubt | None:
     """Where a note names other values of a sort than the question: "October, not September"."""
     theirs = _months_of(text, plain) if asked.months else frozenset()
-    if theirs and not (theirs | {int(happened[5:7])}) & asked.months:
+    if theirs and not (theirs | {int(note.happened[5:7])}) & asked.months:
         share = EARLIER if max(theirs) < min(asked.months) else ANOTHER
         return Doubt(share, f"{_named_months(theirs)}, not {_named_months(asked.months)}")
-    years = set(_YEAR.findall(text)) | ({happened[:4]} if is_dated else set()) if asked.years else set()
-    if years and not (years | {happened[:4]}) & asked.years:
+    years = set(_YEAR.findall(text)) | ({note.happened[:4]} if note.tells_when else set()) if asked.years else set()
+    if years and not (years | {note.happened[:4]}) & asked.years:
         share = EARLIER if max(years) < min(asked.years) else ANOTHER
         return Doubt(share, f"{', '.join(sorted(years)[:2])}, not {', '.join(sorted(asked.years))}")
     numbers = [(folded(word), number) for word, number in COUNTED.findall(text)] if asked.numbered else []
     for word, number in asked.numbered.items():
-        others = [other for before, other in numbers if before == word]
-        if others and not any(f"{other}.".startswith(f"{number}.") for other in others):
+        others, own = [other for before, other in numbers if before == word], rf"\b{re.escape(word)}[ #]+{number}(?!\d)"
+        if others and not re.search(own, folded(note.content), re.IGNORECASE):  # of a long note, all of it
             return Doubt(ANOTHER, f"{word} {others[0]}, not {number}")
     return None
 
