@@ -723,3 +723,65 @@ async def test_who_used_to_be_what_another_is_now_is_told_first(agent: Agent, qu
         )
     ]
     assert (await agent.recall(query)).found[0] == before
+
+
+async def test_a_thing_whose_name_is_made_of_ordinary_words_is_asked_for_and_not_all_of_a_month(
+    era: str, tmp_path: Path
+) -> None:
+    notes = [
+        (text, {"event_time": "2026-04-09"})
+        for text in ("The stand-up is at half past nine.", "Oskar is the son of Kat.", "Logs are kept for 14 days.")
+    ]
+    hit = await first_hit(tmp_path / "home", era, notes, "at what time was the stand-up back in April?")
+    assert hit["content"] == notes[0][0]
+
+
+async def test_a_note_of_the_time_asked_about_with_no_word_of_the_question_stands_behind_what_has_some(
+    era: str, tmp_path: Path
+) -> None:
+    """What was told before that time may have held then."""
+    notes = [
+        ("Gareth, the builder, charges 220 pounds a day, and wants them every second Friday.", "2026-02-20"),
+        ("Opened a savings account for each of my godchildren, 25 pounds a month apiece.", "2026-04-04"),
+        ("For Siurana we rented a flat in Cornudella, 540 euros for the week for four people.", "2026-04-20"),
+        ("Gareth began to plaster the kitchen on Monday.", "2026-07-20"),
+        ("Gareth wants the keys back by noon.", "2026-07-21"),
+        ("Gareth's van is parked in the yard.", "2026-07-22"),
+    ]
+    given = [(text, {"event_time": day}) for text, day in notes]
+    hit = await first_hit(tmp_path / "home", era, given, "what was Gareth's rate in spring?")
+    assert hit["content"] == notes[0][0]
+
+
+async def test_what_was_there_before_a_thing_is_not_doubted_for_being_another_of_its_sort(
+    era: str, tmp_path: Path
+) -> None:
+    notes = [
+        ("Marrow publishes its ledger events over RabbitMQ, one queue for each consumer.", {}),
+        ("Every endpoint of marrow requires a key, which is remembered for 48 hours.", {}),
+        ("Cut-over finished: the messages travel through NATS, the rabbits were switched off.", {"type": "event"}),
+    ]
+    hit = await first_hit(tmp_path / "home", era, notes, "what carried marrow's events before nats")
+    assert (hit["content"], hit["weak"]) == (notes[0][0], False)
+
+
+async def three_in_a_row(agent: Agent) -> list[str]:
+    """The ids of three notes of which each replaces the one before, told in February, June and October."""
+    ids: list[str] = []
+    for day, name in (("2026-02-01", "Carla"), ("2026-06-20", "Ines"), ("2026-10-01", "Omar")):
+        text = f"The engineer on call for the pumps is {name}."
+        ids.append((await agent.remember(text, event_time=day, supersedes=ids[-1:]))["id"])
+    return ids
+
+
+async def test_what_was_replaced_after_the_time_asked_about_is_of_that_time(agent: Agent) -> None:
+    first, second, _ = await three_in_a_row(agent)
+    for query, right in (("who was on call for the pumps in May?", first), ("who was on call in August?", second)):
+        answer = await agent.recall(query)
+        assert answer.found[0] == right
+        assert "other times" not in said(answer)
+
+
+async def test_the_first_of_several_is_told_first_though_it_was_replaced(agent: Agent) -> None:
+    first, *_ = await three_in_a_row(agent)
+    assert (await agent.recall("who was the first engineer on call for the pumps?")).found[0] == first

@@ -411,10 +411,9 @@ def asks_of_plans(question: str) -> bool:
 
 def _with_place(line: str) -> tuple[Intent, str]:
     """Whether this space or all of them are meant, and the line without that."""
-    if found := HERE.search(line):
-        return Intent("list", here=True), f"{line[: found.start()]} {line[found.end() :]}"
-    if found := EVERYWHERE.search(line):
-        return Intent("list", everywhere=True), f"{line[: found.start()]} {line[found.end() :]}"
+    here, found = HERE.search(line), EVERYWHERE.search(line)
+    if there := here or found:
+        return Intent("list", here=bool(here), everywhere=not here), f"{line[: there.start()]} {line[there.end() :]}"
     return Intent("list"), line
 
 
@@ -477,8 +476,7 @@ def _with_counts(words: list[str]) -> list[str]:
 def _names_a_place(words: list[str], place: list[str]) -> bool:
     """Whether the words that are left stand together, and not behind one that says what a note is about."""
     first = words.index(place[0])
-    together = words[first : first + len(place)] == place
-    return together and (first == 0 or words[first - 1] not in ABOUT)
+    return words[first : first + len(place)] == place and (first == 0 or words[first - 1] not in ABOUT)
 
 
 def _is_of_a_place(words: list[str], place: list[str]) -> bool:
@@ -492,7 +490,9 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
 
 def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
     known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
-    return known or word in spans.HOLIDAYS or ("-" in word and all(_is_usual(part, usual) for part in word.split("-")))
+    is_a_thing = word.endswith(("-up", "-in", "-on", "-off", "-out", "-down", "-over"))  # "the stand-up"
+    parts = word.split("-") if "-" in word and not is_a_thing else []
+    return known or word in spans.HOLIDAYS or (bool(parts) and all(_is_usual(part, usual) for part in parts))
 
 
 def _asks_to_know(text: str) -> bool:

@@ -156,6 +156,7 @@ _BY_MEANING, _DOUBT = 0.67, 0.5  # the most of a note that shares no word; of wh
 # of a note is below _PLAIN, where one word is shared; for words and for a name that no note has. Without them: _SURER.
 _PLAIN, _ONE_WORD, _NOBODY_KNOWS, _NO_SUCH_NAME, _SURER = 4.5, 0.33, 0.9, 2.0, 0.36
 _FOREIGN, _SUREST = 2 / 3, 0.97  # more unknown words are rather another language's; from here on odds are counted
+_TIME_ALONE = 0.5  # of the agreement with its time has a note without any word of the question
 _LIKELIEST = 0.95  # of a note that lacks what is asked for: a tenth of these odds is below WEAK, however near it is
 
 
@@ -179,7 +180,8 @@ class Weights:
     doubt: float = 0.10
     tier: float = 0.02
     affinity: float = 1.0
-    fading: timedelta = timedelta(days=14)  # outside the time asked for, agreement falls to 1/e in this
+    fading: timedelta = timedelta(days=14)  # behind the time asked for, agreement falls to 1/e in this
+    lasting: timedelta = timedelta(days=42)  # before it, in this: what was told by then may still have held
 
 
 WEIGHTS = Weights()
@@ -469,7 +471,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     question = asked.question
     subject = candidate.subject in asked.subjects
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
-    agreement = _agreement(candidate.happened, question, weights.fading)
+    agreement = _agreement(candidate.happened, question, weights)
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
     guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
@@ -483,7 +485,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
         session=beside * (candidate.session_z or 0.0),
         subject=weights.subject * subject,
         rare=weights.rare * rare,
-        time=weights.time * agreement,
+        time=weights.time * agreement * (1.0 if candidate.matched or candidate.held else _TIME_ALONE),
         other_space=-weights.other_space * foreign,
         retired=-weights.retired * (candidate.outdated and not question.past),
         doubt=-weights.doubt * (1.0 - candidate.confidence),
@@ -586,14 +588,12 @@ def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
     return named + rated
 
 
-def _agreement(happened: str, question: Question, fading: timedelta) -> float:
+def _agreement(happened: str, question: Question, weights: Weights) -> float:
     """1 within the time asked for, less the further outside; 0 where the question speaks of no time."""
     if question.after is None and question.before is None:
         return 0.0
     if question.after is not None and happened < question.after:
-        outside = moment(question.after) - moment(happened)
-    elif question.before is not None and happened > question.before:
-        outside = moment(happened) - moment(question.before)
-    else:
-        return 1.0
-    return math.exp(-outside / fading)
+        return math.exp((moment(happened) - moment(question.after)) / weights.lasting)
+    if question.before is not None and happened > question.before:
+        return math.exp((moment(question.before) - moment(happened)) / weights.fading)
+    return 1.0

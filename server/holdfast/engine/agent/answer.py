@@ -14,6 +14,7 @@ from holdfast.engine.agent.doubting import (
     before_that,
     beside_the_point,
     first_read,
+    held_then,
     inheriting,
     names_in,
     of_another_place,
@@ -208,7 +209,7 @@ def answer(
         hits = _with_replaced(view, hits)
     first = hits[0].note if hits and not hits[0].ranked.weak and hits[0].note.event_time is None else None
     telling = first is not None and tells_of_then(asking, first)
-    elsewhen = found.elsewhen and bool(hits) and not telling
+    elsewhen = found.elsewhen and bool(hits) and not (telling or held_then(hits[0].note, asking.question))
     window = None if elsewhen else _claimed(asking, hits)
     return Answer(tuple(hits), around, tensions, elsewhen, window=window, passed=passed, vacant=lacking)
 

@@ -180,6 +180,12 @@ def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -
     ]
 
 
+def held_then(note: Note, question: Question) -> bool:
+    """Whether it was replaced only after the time asked about: then it is of that time, whenever it was told."""
+    is_in_time = note.happened <= (question.before or "~") and (note.valid_until or "~") >= (question.after or "")
+    return question.past and note.is_outdated and is_in_time
+
+
 def of_another_place(ranked: Sequence[Ranked], places: Mapping[str, frozenset[str]]) -> list[Ranked]:
     """The same, less relevant where a question names a space: what is of another one, and does not name it either."""
     names = frozenset[str]().union(*places.values())

@@ -265,10 +265,10 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         begins, is_of_plans = time.days.first or date.min, asks_of_plans(query)
         intent = replace(AGENDA_LIST, planned=begins > now.date() or is_of_plans)
         lapsed = None if is_of_plans and (time.days.last or date.max) - begins < _SOON else lapsed
-    past = time is not None and time.past
+    past, nth = time is not None and time.past, _nth_asked(query)
     is_order, one_language = nothing == "order", _reads_english_alone(ports)
     asked = Question(text, None if wanted.spaces else space, past=past, is_order=is_order, one_language=one_language)
-    wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
+    wanted = replace(wanted, include_outdated=wanted.include_outdated or past or nth > 0)
     return Asking(
         query,
         text,
@@ -281,7 +281,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         asks=asks_something(query),
         asks_back=asks_back(query),
         of_now=of_now,
-        nth=_nth_asked(query),
+        nth=nth,
     )
 
 
@@ -289,7 +289,9 @@ def sought_of(asking: Asking) -> Sought | None:
     """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
     if asking.intent is not None and asking.intent.kind == "person":
         return None
-    found = sought(asking.query)
+    time = asking.time
+    later = time.event if time and time.relation == "before" else ""  # what was before that has another name
+    found = sought(asking.query.replace(later, " ") if later else asking.query)
     openly = asking.open or asks_for_a_list(asking.text, asking.intent)
     days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None
     return replace(found or Sought(), days=days) if days else found
