@@ -111,6 +111,13 @@ async def test_who_somebody_is_comes_first_and_what_they_prefer_last(agent: Agen
     assert found[:4] == [notes["person"], notes["fact"], notes["goal"], notes["own"]]
 
 
+async def test_who_somebody_is_comes_first_also_where_nothing_is_marked_as_about_them(agent: Agent) -> None:
+    person = str((await agent.remember("User is Priya Raman, 34, an engineer in Bristol.", type="person"))["id"])
+    await agent.remember("User prefers short answers: the command first.")
+    await agent.remember("I edit in Helix.", type="preference")
+    assert (await agent.recall("who am I?")).found[0] == person
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -409,3 +416,12 @@ async def test_what_the_user_wants_by_their_own_name_is_a_preference_of_theirs(a
 async def test_what_one_should_know_of_the_user_is_what_is_known(agent: Agent, query: str) -> None:
     own = str((await agent.remember("Ada builds compilers in Turin.", about_self=True))["id"])
     assert (await agent.recall(query)).found == [own]
+
+
+@pytest.mark.parametrize("query", ["who is Renate?", "Wer ist Renate?", "qui est Renate ?", "¿quién es Renate?"])
+async def test_the_name_decides_who_somebody_is_and_not_the_language_of_the_question(agent: Agent, query: str) -> None:
+    for other in ("Meine Hausärztin ist Dr. Brömme.", "Ma banque est la CIC.", "KeePassXC es el gestor que usamos."):
+        await agent.remember(other)
+    own = (await agent.remember("Altos are led by Renate Uhl."))["id"]
+    (hit,) = (await agent.recall(query))["results"]
+    assert (hit["id"], hit["weak"]) == (own, False)

@@ -383,6 +383,17 @@ _SHORT_QUERY = 200
 _short_query_terms = functools.lru_cache(512)(_query_terms)  # one question, or name, is looked at by many
 
 
+def asked_in_english(text: str, name: str) -> str:
+    """Who somebody is: "Wer ist Renate?" asks what an encoder reads; as it is where no name is written as one.
+
+    Args:
+        text: the question.
+        name: the words of the name, folded.
+    """
+    written = [word for word in re.findall(r"[\w'-]+", text) if word[0].isupper() and folded(word) in name.split()]
+    return f"who is {' '.join(written)}?" if len(written) == len(name.split()) else text
+
+
 def written_as_names(text: str) -> frozenset[str]:
     """The words of a query that have a capital or a digit in them, folded; none where all is in capitals."""
     words = _WORD.findall(unicodedata.normalize("NFKC", text))

@@ -228,7 +228,8 @@ def _place_among_own(note: Note) -> int:
     """First who somebody is, then what is a fact of them, then all else; what they prefer last."""
     if note.type == "preference":
         return 3
-    return ("person", "fact").index(note.type) if note.about_self and note.type in ("person", "fact") else 2
+    is_of_them = note.about_self or bool(names_told(note.content))
+    return ("person", "fact").index(note.type) if is_of_them and note.type in ("person", "fact") else 2
 
 
 def by_fit(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Sequence[Ranked]) -> tuple[str, ...]:

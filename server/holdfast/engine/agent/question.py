@@ -54,7 +54,7 @@ from holdfast.model.when.questions import (
 )
 from holdfast.model.when.spans import Span, instants, shift
 from holdfast.model.when.told import days_asked, days_told, is_of_the_same_months, tells_when
-from holdfast.model.words import asks_openly, query_terms, regex
+from holdfast.model.words import asked_in_english, asks_openly, query_terms, regex
 
 _STORED, _NEW = (regex(rf"\b(?:{each})\b") for each in (spans.STORED, spans.NEW))
 _LONGEST_READ = 200  # characters: of more the end, where it asks, would not be read with a note
@@ -245,6 +245,8 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     time, text = said_once(query, time, now) if time else (None, query)
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = _since_then(text, time) or intent_of(text), None, asked_about(text)
+    if intent and intent.kind == "person":
+        text = asked_in_english(text, intent.topic)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
     is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
     if time and intent and _is_to_be_done_until(time, query, intent, instant(now)):
