@@ -102,6 +102,15 @@ def test_of_a_sentence_that_is_too_long_the_part_is_shown_that_has_the_words(tex
     assert "KX-7741-B" in shown(text, "KX-7741-B", most)
 
 
+def test_the_number_that_tells_one_of_many_belongs_to_the_word_before_it() -> None:
+    sites = "\n\n".join(
+        f"## Site {n}\nSite {n} has cabinet C{n * 7 % 90}, key K-{n * 13 % 97}, and {20 + n} m of cable in its wall."
+        for n in range(1, 60)
+    )
+    assert shown(sites, "which cabinet does site 52 have?").startswith("## Site 52\n")  # "K-52" is the key of site 4
+    assert shown(sites, "where is key K-52?").startswith("## Site 4\n")
+
+
 def test_where_no_word_of_the_question_stands_the_beginning_is_shown() -> None:
     assert shown(LONG, "zanzibar").startswith("# Log")
 

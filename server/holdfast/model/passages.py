@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 from holdfast.model.identifiers import is_content
@@ -313,7 +313,7 @@ def passage(content: str, terms: Sequence[str], most: int) -> Passage:
     if len(text) < len(content):
         return passage(text, terms, most)
     sentences = [found.span() for found in _SENTENCE.finditer(text)]
-    said = _beside_its_title(_Said(text, sentences, _held(text, sentences, {_stem(term) for term in terms})))
+    said = _beside_its_title(_Said(text, sentences, _held(text, sentences, {*map(_stem, terms), *_numbered(terms)})))
     first = _best(said, most * _CHARACTERS)
     one = _piece(said, first, most)
     pieces = _in_two(said, first, one, {_stem(term) for term in terms if is_content(term)}, most) or [one]
@@ -489,9 +489,14 @@ def _best(said: _Said, length: int) -> int:
     return best
 
 
+def _numbered(terms: Sequence[str]) -> list[str]:
+    """What is told apart by its number, as "site 52" is: "key K-52 of site 4" has its words too."""
+    return [f"{word} {number}" for word, number in pairwise(terms) if number.isdecimal() and not word.isdecimal()]
+
+
 def _is_whole(stem: str, text: str) -> bool:
     """A number is not part of a longer one: "33" of "333"."""
-    return not stem.isdecimal() or re.search(rf"(?<!\d){stem}(?!\d)", text) is not None
+    return not stem[-1].isdecimal() or re.search(rf"(?<!\d){re.escape(stem)}(?!\d)", text) is not None
 
 
 def _heading_above(text: str, spans: Sequence[tuple[int, int]], first: int) -> str:
