@@ -181,7 +181,7 @@ class Weights:
     tier: float = 0.02
     affinity: float = 1.0
     fading: timedelta = timedelta(days=14)  # behind the time asked for, agreement falls to 1/e in this
-    lasting: timedelta = timedelta(days=42)  # before it, in this: what was told by then may still have held
+    lasting: timedelta = timedelta(days=42)  # before it; what was told, but in a talk, may still have held
 
 
 WEIGHTS = Weights()
@@ -471,7 +471,7 @@ def _ranked(candidate: RankCandidate, asked: _Asked, weights: Weights) -> Ranked
     question = asked.question
     subject = candidate.subject in asked.subjects
     foreign = question.space is not None and candidate.space not in (question.space, GLOBAL_SPACE)
-    agreement = _agreement(candidate.happened, question, weights)
+    agreement = _agreement(candidate, question, weights)
     affinity = question.affinity.get(candidate.id, 0.0)
     floor, rare = _rarity(candidate, asked.telling)
     guessed = asked.foreign and asked.content and asked.content.isdisjoint(candidate.matched + candidate.held)
@@ -588,12 +588,11 @@ def _also(*, subject: bool, affinity: float) -> tuple[str, ...]:
     return named + rated
 
 
-def _agreement(happened: str, question: Question, weights: Weights) -> float:
+def _agreement(candidate: RankCandidate, question: Question, weights: Weights) -> float:
     """1 within the time asked for, less the further outside; 0 where the question speaks of no time."""
-    if question.after is None and question.before is None:
-        return 0.0
-    if question.after is not None and happened < question.after:
-        return math.exp((moment(happened) - moment(question.after)) / weights.lasting)
-    if question.before is not None and happened > question.before:
-        return math.exp((moment(question.before) - moment(happened)) / weights.fading)
-    return 1.0
+    when, after, before = candidate.happened, question.after, question.before
+    if after is not None and when < after:
+        return math.exp((moment(when) - moment(after)) / (weights.fading if candidate.session else weights.lasting))
+    if before is not None and when > before:
+        return math.exp((moment(before) - moment(when)) / weights.fading)
+    return float(after is not None or before is not None)
