@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.versions import UNLIKELY, judged
+from holdfast.model.versions import UNLIKELY, judged, likelihood
 
 DATA = Path(__file__).parents[2] / "bench" / "data"
 LIKENESSES = (None, 0.0, 0.6, 0.9, 1.0)
@@ -41,16 +41,16 @@ def test_hardly_a_pair_of_versions_is_ruled_out() -> None:
 def test_most_pairs_of_other_notes_are_no_versions() -> None:
     pairs = list(permutations(facts()[:120], 2))
     assert sum(judged(*pair, None) != UNLIKELY for pair in pairs) < len(pairs) / 4
-    assert sum(judged(*pair, 0.6).likely > 0.0 for pair in pairs) < len(pairs) / 4
+    assert sum(likelihood(*pair, 0.6) > 0.0 for pair in pairs) < len(pairs) / 4
 
 
 @given(texts, texts)
 def test_a_likelihood_is_one_and_grows_with_the_likeness_of_the_vectors(older: str, newer: str) -> None:
-    found = [judged(older, newer, likeness).likely for likeness in LIKENESSES]
+    found = [likelihood(older, newer, likeness) for likeness in LIKENESSES]
     assert all(0.0 <= each <= 1.0 for each in found)
     assert found[1:] == sorted(found[1:])
 
 
 @given(texts)
 def test_what_says_the_same_in_the_same_words_changes_nothing(text: str) -> None:
-    assert judged(text, text, 1.0).likely == judged(f"{text} ", text, 1.0).likely
+    assert likelihood(text, text, 1.0) == likelihood(f"{text} ", text, 1.0)

@@ -49,7 +49,7 @@ from holdfast.model.versions import (
     are_entries,
     are_twins,
     evidence,
-    judged,
+    likelihood,
     likelihood_together,
 )
 from holdfast.model.words import alike_in_letters, languages_of, query_terms, regex
@@ -249,7 +249,7 @@ def _fitting_by_words(later: Note, earlier: Note, seen: Seen) -> Iterator[Kind]:
     is_same = seen.likeness >= SAME_WORDS
     if is_same and not differ:
         yield "merges"
-    if differ or judged(earlier.content, later.content, None).likely >= FOLDED:
+    if differ or likelihood(earlier.content, later.content, None) >= FOLDED:
         yield "conflicts"
     if is_same:
         yield "merges"

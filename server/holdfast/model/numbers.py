@@ -159,12 +159,3 @@ def written_numbers() -> re.Pattern[str]:
         rf"|(?P<ordinal>{one_of((*FIRST_TO_TWELFTH, *FIRST_ELSEWHERE))})|(?P<article>{one_of(_ARTICLES)}))(?!\w))"
         r"(?P<half>\sand\sa\shalf(?!\w))?"
     )
-
-
-_NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
-
-
-def are_of_a_row(older: str, newer: str) -> bool:
-    """Whether both begin with the number that tells one of many, as the minutes of the third and the fourth meeting."""
-    one, other = _NTH.match(older), _NTH.match(newer)
-    return one is not None and other is not None and one[1] != other[1] and one[2] == other[2]

@@ -31,7 +31,7 @@ from holdfast.model.note import Note, in_time, may_be_versions
 from holdfast.model.numbers import DAYS, NUMBER_WORDS, SCALES
 from holdfast.model.statement import DENIALS, clauses, unpointed, without_reasons
 from holdfast.model.values import in_one_wording, spelled_as, unshortened
-from holdfast.model.versions import FOLDED, LED, judged
+from holdfast.model.versions import FOLDED, LED, judged, likelihood
 from holdfast.model.words import SIGNS, STOP_WORDS, folded, regex, typewritten
 
 Pair: TypeAlias = tuple[str, str]  # ids of an older note and a newer one
@@ -300,8 +300,8 @@ def one_fact(other: Note, note: Note, likeness: float | None) -> float:
     if not may_be_versions(other, note):
         return 0.0
     older, newer = in_time(other, note)
-    found = judged(older.content, newer.content, likeness).likely
-    return max(found, judged(other.content, note.content, likeness).likely) if newer is other else found
+    found = likelihood(older.content, newer.content, likeness)
+    return max(found, likelihood(other.content, note.content, likeness)) if newer is other else found
 
 
 @lru_cache(4096)

@@ -34,10 +34,10 @@ from holdfast.model.claims import (
     said_besides,
 )
 from holdfast.model.identifiers import kind_of_thing, which_of
-from holdfast.model.numbers import PERIOD, are_of_a_row, came_of_two
+from holdfast.model.numbers import PERIOD, came_of_two
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, regex, said_to_be_over, table_parts
+from holdfast.model.words import folded, regex, table_parts
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -53,7 +53,7 @@ SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once
 _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
 _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
 _ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)")
-_SEVERAL, _BY_US = regex(r"[,;]\s|[.!?]\s+\S| (?:and|und|et|y|e) "), regex(r"(?i:\W*(?:i|we|(?:the )?user|ich|wir)\b)")
+_NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
 _OWN = frozenset("his her their sein seine seinen ihr ihre ihren son sa ses su sus".split())  # noqa: SIM905 - as one text
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
@@ -160,8 +160,13 @@ def judged(older: str, newer: str, likeness: float | None) -> Judged:
     return _judged(older[:LONGEST], newer[:LONGEST], likeness)
 
 
+def likelihood(older: str, newer: str, likeness: float | None) -> float:
+    """How likely two texts are two versions of one fact, in 0..1."""
+    return judged(older, newer, likeness).likely
+
+
 def likelihood_together(older: str, newer: str, likeness: float, read: ReadTogether) -> float:
-    """How likely they are two versions, also by what they say when they are read together: few words tell less."""
+    """The same, also by what they say when they are read together: that tells what few shared words cannot."""
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
     if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
         return judged(older, newer, likeness).likely
@@ -174,8 +179,7 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     is_of_two |= _belong_to_two(one, other) or are_twins(one, other) or _of_two_relatives(older, newer)
     if is_of_two or is_one_more:
         return 0.0  # what is written says more than what is read
-    likely = _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
-    return max(likely, _FORMER * _ends(older, newer))
+    return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
 
 
 def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
@@ -222,27 +226,17 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
         seen = evidence(older, newer, likeness)
         weight, is_sibling = weighed(seen.signs), seen.siblings
     else:
-        weight, is_sibling = _of_pieces(one, other), are_of_a_row(older, newer)
+        weight, is_sibling = _of_pieces(one, other), _are_of_a_row(older, newer)
     if likeness is None:
         odds = weight + _WORDS_ALIKENESS * (_ASSUMED - _USUAL) - _WORDS_SIBLINGS * is_sibling
     else:
         frame = _frame(claim(older), claim(newer))
         odds = _AHEAD + _WEIGHED * max(weight, _LEAST) - _SIBLINGS * is_sibling - _FRAMED * frame
         odds += _TELLING * (claim(newer).changed or other.changed)
-    if not is_sibling and _ends(older, newer):
-        return Judged(max(_FORMER, _likely(weight)), max(odds, _SURELY_AHEAD))
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
 
 
-_DONE, _FORMER, _SURELY_AHEAD = 0.9, 0.8, 3.0  # how likely what tells that it is done, or over, replaces it, by hand
-
-
-def _ends(older: str, newer: str) -> bool:
-    """Whether the newer begins by saying that what the older tells alone is over: "we switched from Helix to Zed"."""
-    (over, of_what), said = ({*map(stem, words)} for words in said_to_be_over(newer)), claim(older)
-    is_about_it = not over.isdisjoint(term.stem for term in said.head if term.subject) and not _BY_US.match(older)
-    is_its = bool(over) and over <= said.stems and not (of_what and of_what.isdisjoint(said.stems))
-    return is_its and not is_about_it and not _SEVERAL.search(older)
+_DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
@@ -269,6 +263,12 @@ def _of_pieces(older: Statement, newer: Statement) -> float:
     """The same of texts without spaces, by the pairs of signs that they share and by words that tell of a change."""
     shared = len(older.stems & newer.stems) / max(1, min(len(older.stems), len(newer.stems)))
     return _PIECES + _SHARED_PIECES * shared + _CHANGED_PIECES * newer.changed
+
+
+def _are_of_a_row(older: str, newer: str) -> bool:
+    """Whether both begin with the number that tells one of many, as the minutes of the third and the fourth meeting."""
+    one, other = _NTH.match(older), _NTH.match(newer)
+    return one is not None and other is not None and one[1] != other[1] and one[2] == other[2]
 
 
 def weighed(seen: Mapping[str, float], weights: Mapping[str, float] = WEIGHTS) -> float:

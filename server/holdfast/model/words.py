@@ -394,21 +394,6 @@ def asked_in_english(text: str, name: str) -> str:
     return f"who is {' '.join(written)}?" if len(written) == len(name.split()) else text
 
 
-_OVER = regex(
-    r"\W*(?:(?:i|we|(?:the )?(?:user|team))(?:'ve| have| has)? )?(?:(?:now|just|finally) )?"
-    r"(?:(?:switch|mov|migrat|chang|convert)(?:ed|ing)(?P<what>(?: \w+){0,5}?):? from|replac(?:ed|ing)) "
-    r"(?:(?:the|our|my) )?(?P<old>\S+(?: \S+)?) (?:to|with|by) "
-    r"|\W*(?:wir sind|ich bin|wir haben|ich habe) (?:\w+ ){0,4}?von (?P<alt>\S+(?: \S+)?) (?:auf|zur?|nach) "
-    r".*(?:gewechselt|umgestiegen|umgezogen|migriert)"
-)
-
-
-def said_to_be_over(text: str) -> tuple[list[str], list[str]]:
-    """The words for what a text begins by saying is no more, and of what: "moved the wiki from Notion to Outline"."""
-    found = _OVER.match(folded(text))
-    return (query_terms(found["old"] or found["alt"]), query_terms(found["what"] or "")) if found else ([], [])
-
-
 def written_as_names(text: str) -> frozenset[str]:
     """The words of a query that have a capital or a digit in them, folded; none where all is in capitals."""
     words = _WORD.findall(unicodedata.normalize("NFKC", text))
