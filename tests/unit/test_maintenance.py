@@ -117,16 +117,6 @@ def test_types_spaces_and_tiers_are_respected() -> None:
     assert kinds_of(text(1, tier="archival"), near(text(2, tier="archival"))) == []
 
 
-def test_of_two_events_one_that_says_it_changed_contradicts_the_other() -> None:
-    closing = text(1, "The tender for the north pier closes on 29 January 2027.", type="event")
-    extended = text(2, "The tender for the north pier was extended to 12 February 2027.", type="event")
-    assert kinds_of(extended, near(closing)) == ["conflicts"]
-    lunch, dinner = (
-        text(n, f"We had {meal} at the north pier.", type="event") for n, meal in ((1, "lunch"), (2, "dinner"))
-    )
-    assert "conflicts" not in kinds_of(dinner, near(lunch))
-
-
 def test_only_the_nearest_are_offered_as_links() -> None:
     apart = [near(text(number, APART, title=f"Ferry {number}"), 0.9 - number / 100) for number in range(2, 9)]
     found = [item.texts for item in candidates("links", text(1), apart)]

@@ -331,8 +331,7 @@ def _open(one: Note, other: Note, item: Near, *, differ: bool) -> set[Kind]:
     """The kinds that nothing forbids a pair to be of."""
     if "derived_from" in item.edges:
         return set()
-    are_events = one.type == other.type == "event" and not (_tells_change(one) or _tells_change(other))
-    two_truths = are_events or bool(item.edges & {"contradicts", "evolved_from"})
+    two_truths = one.type == other.type == "event" or bool(item.edges & {"contradicts", "evolved_from"})
     forbidden: dict[Kind, bool] = {
         "conflicts": two_truths,
         "merges": (differ and two_truths) or not _may_merge(one, other),
