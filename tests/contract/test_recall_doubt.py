@@ -442,10 +442,28 @@ def test_a_number_that_a_note_calls_otherwise_is_not_the_one_that_is_asked_for(
     assert doubt_of(asked, told(stored)) == f"no {missing}"
 
 
-def test_one_of_many_that_a_long_note_numbers_is_looked_for_in_all_of_it() -> None:
-    sites = "\n\n".join(f"## Site {n}\nSite {n} has a cable of {20 + n} m on the left wall." for n in range(1, 60))
-    assert doubt_of("which cable length has site 48?", told(sites)) == ""
-    assert doubt_of("which cable length has site 77?", told(sites)) == "site 1, not 77"
+SITES = "\n\n".join(
+    f"## Site {n}\nSite {n} has cabinet C{n * 7}, key K-{n * 13}, cable length {20 + n} m, and the probe hangs left."
+    " Ring the warden before you go down, and take the long ladder."
+    for n in range(1, 60)
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "title", "stored", "doubt"),
+    [
+        ("cable length of site 12", "Runbook", SITES, ""),
+        ("which cable length has site 77?", "Runbook", SITES, "site 1, not 77"),
+        ("which cable has site 48?", "Site 48", "A cable of 20 m lies on the left wall.", ""),
+        ("what is in release 2.5?", "Releases", "Release 2.4 has the map; release 215 too.", "release 2.4, not 2.5"),
+        ("who cleans stair B?", "Stairs", "Ada cleans the stair beside the yard, Ben stair C too.", "stair C, not B"),
+        ("what does tank 5 hold?", "Tanks", "Tank 6 holds oil, of that the tank 5% at most.", "tank 6, not 5"),
+    ],
+)
+def test_one_of_many_that_a_note_numbers_is_looked_for_in_all_of_it(
+    asked: str, title: str, stored: str, doubt: str
+) -> None:
+    assert doubt_of(asked, replace(told(stored), title=title)) == doubt
 
 
 def test_a_seldom_word_that_is_nearly_all_that_is_asked_for_makes_a_note_strong_however_far_its_meaning_is() -> None:

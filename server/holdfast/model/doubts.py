@@ -552,10 +552,11 @@ def _another(asked: Sought, note: Note, text: str, plain: str) -> Doubt | None:
     if years and not (years | {note.happened[:4]}) & asked.years:
         share = EARLIER if max(years) < min(asked.years) else ANOTHER
         return Doubt(share, f"{', '.join(sorted(years)[:2])}, not {', '.join(sorted(asked.years))}")
-    numbers = [(folded(word), number) for word, number in COUNTED.findall(text)] if asked.numbered else []
+    near, whole = (COUNTED.findall(each) if asked.numbered else [] for each in (text, note.content))
     for word, number in asked.numbered.items():
-        others, own = [other for before, other in numbers if before == word], rf"\b{re.escape(word)}[ #]+{number}(?!\d)"
-        if others and not re.search(own, folded(note.content), re.IGNORECASE):  # of a long note, all of it
+        others = [other for before, other in near if folded(before) == word]
+        its = [*others, *(other for before, other in whole if folded(before) == word)]  # of a long note, all of it
+        if others and not any(f"{other}.".startswith(f"{number}.") for other in its):
             return Doubt(ANOTHER, f"{word} {others[0]}, not {number}")
     return None
 
