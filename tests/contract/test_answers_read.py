@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.encode import builtin
@@ -156,6 +156,7 @@ def test_what_does_not_answer_stands_behind_all_that_is_strong() -> None:
     assert found[3].score == min(item.score for item in found[:4])
 
 
+@example([(0.95, -9.0), (0.9, 2.0), (0.6, 0.0), (0.95, 0.0)])
 @given(st.lists(st.tuples(st.floats(0.05, 0.999), st.floats(-9.0, 9.0)), max_size=8))
 def test_what_does_not_answer_is_never_strong_and_makes_nothing_else_weak(hits: list[tuple[float, float]]) -> None:
     ranked = [strong_hit(name, worth) for name, (worth, _) in zip("abcdefgh", hits, strict=False)]
