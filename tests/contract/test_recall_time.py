@@ -6,13 +6,17 @@ In one era of the protocol: what is read from a question does not depend on it, 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.engine.agent.doubting import held_then
 from holdfast.engine.agent.listing import words_of_days
+from holdfast.model.note import Note
+from holdfast.model.ranking import Question
 from holdfast.model.when.told import DaysAsked
 from served import ERAS, Agent, Answer, Clock, serving
 
@@ -785,3 +789,29 @@ async def test_what_was_replaced_after_the_time_asked_about_is_of_that_time(agen
 async def test_the_first_of_several_is_told_first_though_it_was_replaced(agent: Agent) -> None:
     first, *_ = await three_in_a_row(agent)
     assert (await agent.recall("who was the first engineer on call for the pumps?")).found[0] == first
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [
+        ({}, True),
+        ({"valid_until": "2026-05-02T00:00:00Z"}, True),  # for a day
+        ({"valid_until": "2026-04-30T00:00:00Z"}, False),
+        ({"event_time": "2026-06-01T00:00:00Z"}, False),
+        ({"superseded_by": None}, False),  # it was wrong
+        ({"type": "event"}, False),
+    ],
+)
+def test_what_another_note_replaced_held_until_then_but_no_event(given: dict[str, Any], *, held: bool) -> None:
+    note = Note(
+        "mem_1",
+        "Carla does support.",
+        "Support",
+        "2026-02-01T00:00:00Z",
+        "2026-02-01T00:00:00Z",
+        outdated=True,
+        superseded_by="mem_2",
+        valid_until="2026-06-20T00:00:00Z",
+    )
+    may = Question("who did support?", None, "2026-05-01T00:00:00Z", "2026-05-31T23:59:59Z", past=True)
+    assert held_then(replace(note, **given), may) is held

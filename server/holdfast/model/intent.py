@@ -490,7 +490,7 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
 
 def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
     known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
-    is_a_thing = word.endswith(("-up", "-in", "-on", "-off", "-out", "-down", "-over"))  # "the stand-up"
+    is_a_thing = word.endswith(("-up", "-in"))  # "the stand-up"
     parts = word.split("-") if "-" in word and not is_a_thing else []
     return known or word in spans.HOLIDAYS or (bool(parts) and all(_is_usual(part, usual) for part in parts))
 

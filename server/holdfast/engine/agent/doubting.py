@@ -181,9 +181,13 @@ def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -
 
 
 def held_then(note: Note, question: Question) -> bool:
-    """Whether it was replaced only after the time asked about: then it is of that time, whenever it was told."""
-    is_in_time = note.happened <= (question.before or "~") and (note.valid_until or "~") >= (question.after or "")
-    return question.past and note.is_outdated and is_in_time
+    """Whether it is no event, and another note took its place within the time asked about or later: then it held then.
+
+    So it is of that time, whenever it was told.
+    """
+    if not question.past or question.after is None or note.type == "event" or note.superseded_by is None:
+        return False
+    return note.happened <= (question.before or "~") and (note.valid_until or "") > question.after
 
 
 def of_another_place(ranked: Sequence[Ranked], places: Mapping[str, frozenset[str]]) -> list[Ranked]:

@@ -291,9 +291,8 @@ def sought_of(asking: Asking) -> Sought | None:
     """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
     if asking.intent is not None and asking.intent.kind == "person":
         return None
-    time = asking.time
-    later = time.event if time and time.relation == "before" else ""  # what was before that has another name
-    found = sought(asking.query.replace(later, " ") if later else asking.query)
+    later = asking.time.words if asking.time and asking.time.event and asking.time.relation == "before" else ""
+    found = sought(asking.query.replace(later, " ") if later else asking.query)  # what was before that is another
     openly = asking.open or asks_for_a_list(asking.text, asking.intent)
     days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None
     return replace(found or Sought(), days=days) if days else found
