@@ -328,11 +328,9 @@ NO_SERIES = (
         ("My daughter Elin wears shoe size 31.", "My niece Aino wears shoe size 25."),
         ("Meine Tante wohnt in Kiel.", "Unser Onkel wohnt in Bremen."),
         ("Tenors are led by Jorge Padilla.", "Altos are led by Renate Uhl."),
-        ("The rabbit gets 40 g of pellets.", "The dog gets 300 g of food."),
     ],
 )
-def test_what_is_told_of_two_relatives_or_of_two_of_one_sort_are_no_versions(older: str, newer: str) -> None:
-    assert evidence(older, newer, 0.9).siblings
+def test_what_is_told_of_two_relatives_or_of_two_voices_are_no_versions(older: str, newer: str) -> None:
     assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, -6.0)) == 0.0
 
 
@@ -342,10 +340,14 @@ def test_what_is_told_of_two_relatives_or_of_two_of_one_sort_are_no_versions(old
         ("My mother lives in Leicester.", "Our mum moved to Loughborough."),
         ("My son wears shoe size 28.", "My son Mats wears shoe size 30 now."),
         ("The tenors are led by Jorge.", "The tenors are led by Uwe."),
+        ("My emergency contact is my mother.", "My emergency contact is now my brother."),
+        ("The spare key is with my mother.", "The spare key is with my sister."),
+        ("I live with my brother.", "I live with my wife now."),
+        ("Jenkins runs our CI.", "GitLab runs our CI."),
+        ("Son adresse est 4 rue Haute.", "Son adresse est 5 rue Basse."),
     ],
 )
-def test_what_is_told_of_one_relative_or_of_one_sort_anew_is_a_version(older: str, newer: str) -> None:
-    assert not evidence(older, newer, 0.9).siblings
+def test_another_relative_or_thing_may_be_what_is_told_anew(older: str, newer: str) -> None:
     assert likelihood_together(older, newer, 0.9, ReadTogether(6.0, -6.0)) >= FOLDED
 
 

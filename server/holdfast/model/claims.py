@@ -103,6 +103,7 @@ _OPPOSITES = (
     "target actual",
     "gold silver bronze platinum",
     "junior juniors senior seniors",
+    "soprano sopranos alto altos tenor tenors bass basses baritone baritones mezzo mezzos",
     "employee employees contractor contractors freelancer freelancers visitor visitors",
 )
 _OPPOSITE_OF = AXIS_OF | {word: -1 - place for place, words in enumerate(_OPPOSITES) for word in words.split()}
@@ -127,7 +128,7 @@ KIN = frozenset(  # whose somebody is: Julien's sister is another than Julien
     flatmate godmother schwester bruder mutter vater eltern frau mann sohn tochter oma opa tante onkel freundin freund
     nachbar nachbarin kollege kollegin hermana hermano madre padre padres mujer marido hijo hija abuela abuelo tia tio
     prima primo amiga amigo vecino vecina soeur sœur frere mere pere parents femme mari fils fille cousine oncle amie
-    ami voisin voisine""".split()  # noqa: SIM905 - a list of words reads better as one text
+    ami voisin voisine niece nephew nichte neffe sobrina sobrino neveu""".split()  # noqa: SIM905 - a list of words reads better as one text
 )
 
 # Sorts of what comes one after the other, as sprints do; words for that of which there is one at a time.
@@ -294,8 +295,7 @@ def _claim(content: str) -> Claim:
     end = end_of_subject(tokens, first_aside := sum(at < cut for _, at in spans))
     names, said, claimed = names_like_grammar(head), folded(head), folded(head[:cut])
     terms = tuple(_terms(tokens, end, first_aside, names, german=bool(_GERMAN.search(head))))
-    words = frozenset(_SAID.findall(claimed))
-    first = tuple(term for term in terms if not term.aside)
+    words, first = frozenset(_SAID.findall(claimed)), tuple(term for term in terms if not term.aside)
     prefixes: dict[str, tuple[str, ...]] = {}
     for term in terms:
         if term.kind == "word":

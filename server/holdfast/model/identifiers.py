@@ -467,7 +467,7 @@ def which_of(word: str) -> tuple[int, int] | None:
 
 
 @lru_cache(4096)  # as above
-def kind_of_thing(word: str) -> tuple[int, int] | None:
+def _kind_of(word: str) -> tuple[int, int] | None:
     """The sort of a word for one of many like things, and which of that it is: dogs among pets."""
     known, forms = _tables()[1], [word]
     if len(word) >= _LEAST_PART:
@@ -479,7 +479,7 @@ def kinds_in(plain: str) -> dict[int, dict[int, str]]:
     """The words of a text for things of which one is none of its like, by their sorts and which of that they are."""
     found: dict[int, dict[int, str]] = {}
     for word in _WORDS.findall(plain)[:_MOST_WORDS]:
-        if kind := kind_of_thing(word):
+        if kind := _kind_of(word):
             found.setdefault(kind[0], {}).setdefault(kind[1], word)
     return found
 

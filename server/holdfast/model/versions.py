@@ -33,7 +33,7 @@ from holdfast.model.claims import (
     ends_something_else,
     said_besides,
 )
-from holdfast.model.identifiers import kind_of_thing, which_of
+from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import PERIOD, came_of_two
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
@@ -52,9 +52,11 @@ MADE_OF = "consolidated from it"  # the reason of an edge from a note to what it
 SURE, SURELY_READ = 0.95, 0.8  # beyond doubt, even where both were told at once: by words, and where both were read
 _USUAL, _NEAR, _ASSUMED = 0.6, 0.75, 0.75  # a cosine that tells nothing; without vectors words alone must do
 _SAME_FRAME, _HALF, _ALIKE = 0.6, 0.5, 0.4  # of their words are the same: by the first one is written as the other is
+_SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
 _ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxieme|autre|segund[oa]|otr[oa]) (\w+)")
 _NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
 _OWN = frozenset("his her their sein seine seinen ihr ihre ihren son sa ses su sus".split())  # noqa: SIM905 - as one text
+_MY_SON = regex(r"\W*(?:my|our|the user's) (?:\w+ )?son\b", re.IGNORECASE)
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -62,6 +64,7 @@ _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts
 _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53, 0.58, 2.48
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP, _MOST_ODDS = 5.0, 4.0, 6.0, 6.0  # the last of what reading together gives
+_RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doubt nobody is asked to retire a note
 _READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an order, where two were read together
 
@@ -175,11 +178,15 @@ def likelihood_together(older: str, newer: str, likeness: float, read: ReadToget
     one, other = claim(older), claim(newer)
     values = _values(one, other)
     is_one_more = _is_one_more(older, newer) or are_entries(older, newer) or ends_something_else(older, newer)
-    is_of_two = (_name_two(one, other) and (values.differ or values.other)) or _are_of_two_kinds(one, other)
-    is_of_two |= _belong_to_two(one, other) or are_twins(one, other) or _of_two_relatives(older, newer)
-    if is_of_two or is_one_more:
+    is_of_two = _name_two(one, other) and (values.differ or values.other)
+    if is_of_two or is_one_more or _belong_to_two(one, other) or are_twins(one, other):
         return 0.0  # what is written says more than what is read
     return _likely(weighed(together(evidence(older, newer, likeness), read), READ_TOGETHER))
+
+
+def succeeded(likely: float) -> float:
+    """How likely, where the newer text also speaks of what was there before: "Meera changed teams", as its owner."""
+    return likely / (likely + (1.0 - likely) * math.exp(-_SUCCEEDED))
 
 
 def as_read(likely: float, odds: float, older: str, newer: str) -> Judged:
@@ -205,6 +212,17 @@ def of_one_chain(
             newer.setdefault(older, []).append(end)
     pairs = (pair for ends in newer.values() for pair in permutations(ends, 2) if said[pair[0]] < said[pair[1]])
     return {pair: FOLDED for pair in pairs if likely.get(pair, 0.0) < FOLDED > likely.get(pair[::-1], 0.0)}
+
+
+def says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
+    """Whether a text says the same as an older one in other words, by what was read of the two in either order."""
+    again = (read.again - read.anew + back.again - back.anew) / 2
+    return again > _RATHER_AGAIN and not statement(newer).changed
+
+
+def told_as(likely: float) -> str:
+    """The reason of an edge between two notes that were read together, and are not surely of two things."""
+    return ANEW if likely >= FOLDED else MAYBE
 
 
 def together(seen: Evidence, read: ReadTogether) -> dict[str, float]:
@@ -297,8 +315,7 @@ def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
         **_of_form(both, is_role=one.role or other.role),
     }
     signs = {name: float(value) for name, value in found.items()}
-    are_two = _are_siblings(both) or _of_two_relatives(older, newer) or _are_of_two_kinds(both.older, both.newer)
-    return Evidence(signs, are_two or are_entries(older, newer) or ends_something_else(older, newer))
+    return Evidence(signs, _are_siblings(both) or are_entries(older, newer) or ends_something_else(older, newer))
 
 
 def _side_by_side(older: Claim, newer: Claim) -> _Both:
@@ -535,27 +552,10 @@ def _is_kin_of(older: Claim, newer: Claim) -> bool:
     return mine != its and mine.isdisjoint(tells) and its.isdisjoint(told)
 
 
-_RELATIVE = regex(r"(?:\b(?:my|our|mein\w*|unser\w*|mon|ma|mi|nuestr[oa]) (?:(?:elder|younger) )?|\A\W*)(\w+)")
-
-
-def _of_two_relatives(older: str, newer: str) -> bool:
-    """Whether each tells of a relative of whom the other does not: my son's shoe size is none of my father's."""
-    found = ({which_of(word) for word in _RELATIVE.findall(folded(text))} for text in (older, newer))
-    mine, its = ({each for each in words if each and each[:1] == (which_of("mother") or ())[:1]} for words in found)
-    return bool(mine and its) and mine.isdisjoint(its)
-
-
-def _are_of_two_kinds(older: Claim, newer: Claim) -> bool:
-    """Whether their subjects are two of one sort: what the altos have is not what the tenors have."""
-    mine, its = ({kind_of_thing(term.text) for term in each.head if term.subject} - {None} for each in (older, newer))
-    sorts = {kind[0] for kind in mine - its if kind} & {kind[0] for kind in its - mine if kind}
-    return bool(sorts) and not newer.changed
-
-
 def _kin_in(said: Claim) -> set[str]:
-    """The relatives in a subject, each by one of its words; "Frau" before a name is a title."""
-    following = [*said.head[1:], None]
-    return {
+    """The relatives in a subject, each by one of its words; "Frau" before a name is a title, "son" may be French."""
+    following, son = [*said.head[1:], None], {"son"} if _MY_SON.match(said.text) else set()
+    return son | {
         SAME_KIN.get(term.text, term.text)
         for term, after in zip(said.head, following, strict=False)
         if term.subject and term.text in KIN and not (term.text == "frau" and after and after.kind == "name")

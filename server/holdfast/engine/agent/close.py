@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,13 +14,10 @@ from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, in_time, may_be_versions
 from holdfast.model.opposition import ALIGNED, LONG, ToRead, compared, one_fact, restated, to_read
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
-from holdfast.model.statement import statement
 from holdfast.model.versions import ReadTogether
 
 CLOSE_POOL, CLOSE_TERMS, MOST_CLOSE = 24, 8, 12
 LINK_Z, LINK_COVERAGE = 3.4, 0.5
-_RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doubt nobody is asked to retire a note
-_SUCCEEDED = 1.5  # logarithm of odds, by hand: "Meera changed teams. The service is owned by Joaquin."
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
 
 
@@ -86,13 +82,17 @@ async def read_together(
             if likely[at] > likely[place]:
                 told[place], said[place], likely[place] = told[at], said[at], likely[at]
             if found.names_former:
-                likely[place] = _succeeded(likely[place])
+                likely[place] = versions.succeeded(likely[place])
         pairs = [(pair.older, pair.newer) for pair in told[: len(near)]]
         sure = [place for place, worth in enumerate(likely[: len(near)]) if either_way and worth >= versions.FOLDED]
         back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
-    same = {place for place, each in zip(sure, back, strict=True) if _says_it_again(pairs[place][1], said[place], each)}
+    same = {
+        place
+        for place, each in zip(sure, back, strict=True)
+        if versions.says_it_again(pairs[place][1], said[place], each)
+    }
     read = [
         replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
     ]
@@ -119,22 +119,6 @@ async def read_facts(reader: ReadsPairs, pairs: Sequence[ToRead]) -> tuple[list[
     }
     clear = [_clearer(each, apart.get(place, each), alone=place in alone) for place, each in enumerate(whole)]
     return whole, [versions.likelihood_together(*pair, each) for pair, each in zip(pairs, clear, strict=True)]
-
-
-def _succeeded(likely: float) -> float:
-    """How likely, where the newer text also speaks of what was there before: "Meera changed teams", as its owner."""
-    return likely / (likely + (1.0 - likely) * math.exp(-_SUCCEEDED))
-
-
-def _says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
-    """Whether a text says the same as an older one in other words, by what was read of the two in either order."""
-    again = (read.again - read.anew + back.again - back.anew) / 2
-    return again > _RATHER_AGAIN and not statement(newer).changed
-
-
-def told_as(likely: float) -> str:
-    """The reason of an edge between two notes that were read together, and are not surely of two things."""
-    return versions.ANEW if likely >= versions.FOLDED else versions.MAYBE
 
 
 def _rest(text: str, said: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from holdfast.engine.agent.close import Close, close_notes, is_close, read_together, told_as
+from holdfast.engine.agent.close import Close, close_notes, is_close, read_together
 from holdfast.engine.commit import (
     LARGEST_CONTENT,
     MOST_TAGS,
@@ -467,7 +467,7 @@ def _links(
     read = [item for item in free if item.is_read and item.likely >= versions.SURELY_APART]
     told = [item for item in read if item.likely >= versions.PERHAPS or is_close(item.candidate)][:MOST_LINKS]
     near = [item for item in free if item not in read and is_close(item.candidate)][: MOST_LINKS - len(told)]
-    links += [_edge(item, item.likely, told_as(item.likely), now) for item in told]
+    links += [_edge(item, item.likely, versions.told_as(item.likely), now) for item in told]
     links += [_edge(item, item.relevance, versions.APART if item.is_read else versions.CLOSE, now) for item in near]
     if not links and not old and not note.about_self:
         if before is None or before == SELF_ID:
