@@ -99,6 +99,8 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
             break
         doubtful.append(judged)
         rest.pop(0)
+    if not doubtful:
+        return rest
     behind = sum(not item.weak for item in levelled(rest))
     least = min((item.score for item in rest[:behind]), default=math.inf)
     return [*rest[:behind], *(item._replace(score=min(item.score, least)) for item in doubtful), *rest[behind:]]
