@@ -251,6 +251,25 @@ async def test_where_it_cannot_be_read_the_answer_is_as_without_and_says_so(tmp_
     assert "Answers were not read with the question: The model was mislaid." in after.notices
 
 
+async def test_a_model_that_fails_on_a_question_fails_no_recall(tmp_path: Path) -> None:
+    def fail(*_: str) -> float:
+        raise EncoderError("The model failed on it.")
+
+    reader = Says(9.0)
+    async with asked_of(tmp_path, None) as memory:
+        before = await ask(memory, QUESTION)
+        memory.ports = replace(memory.ports, answers=reader)
+        reader._read = fail  # type: ignore[method-assign]
+        after = await ask(memory, QUESTION)
+        by_words = await memory.attend(lambda ports: memory_recall(ports, CALLER, MemoryRecall(QUESTION)))
+    assert [(hit.note.id, hit.ranked.relevance) for hit in after.hits] == [
+        (hit.note.id, hit.ranked.relevance) for hit in before.hits
+    ]
+    for answer in (after, by_words):
+        (told,) = [notice for notice in answer.notices if "read with the question" in notice]
+        assert told == "Answers were not read with the question: The model failed on it."
+
+
 async def test_a_model_that_cannot_compute_is_known_before_an_answer_depends_on_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

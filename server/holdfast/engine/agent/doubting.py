@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
 from typing import Final
 
 from holdfast.encode.wordpiece import is_common
+from holdfast.errors import EncoderError
 from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_another_language, units_of
@@ -50,10 +51,28 @@ _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a question is read with a note: in its own words, then in others; `answers` tells the log odds."""
+    """How a question is read with a note: in its own words, then in others; `answers` tells the log odds.
+
+    `failures` are sentences that say why it could not be read: then it is as if nothing were.
+    """
 
     questions: tuple[str, ...]
     answers: Callable[[str, str], float]
+    failures: list[str] = field(default_factory=list)
+
+    def told(self, text: str) -> float | None:
+        """The log odds that a note answers the question, in the first of its words that say so; None where it failed.
+
+        What was said in other words speaks against nothing.
+        """
+        told = -math.inf
+        try:
+            for question in self.questions:
+                told = told if told >= _READ_MIDDLE else max(told, self.answers(question, text))
+        except EncoderError as error:
+            self.failures.append(error.sentence)
+            return None
+        return told
 
     @property
     def identifiers(self) -> frozenset[str]:
@@ -114,9 +133,8 @@ def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]])
     texts = [_told_of(note, read.questions[0]) for note in notes(item.candidate.id)]
     if not texts or not _may_be_english(text := texts[0]):
         return item
-    told = -math.inf
-    for question in read.questions:  # what was said in other words speaks against nothing
-        told = told if told >= _READ_MIDDLE else max(told, read.answers(question, text))
+    if (told := read.told(text)) is None:
+        return item
     factor = math.exp((_READ_FOR if told > _READ_MIDDLE else _READ_AGAINST) * (told - _READ_MIDDLE))
     worth = min(max(_SUREST_BY_READING, item.relevance), with_odds(item.relevance, factor))
     if factor >= 1.0:

@@ -378,7 +378,7 @@ async def _to_be_read(ports: Ports, asking: Asking, notice: str) -> tuple[Asking
     try:
         reading = Reading(tuple(dict.fromkeys((asking.query, *_texts(asking)[1:]))), await ports.answers.loaded())
     except EncoderError as error:
-        return asking, " ".join(filter(None, (notice, f"Answers were not read with the question: {error.sentence}")))
+        return asking, " ".join(filter(None, (notice, _unread(error.sentence))))
     return replace(asking, reading=reading), notice
 
 
@@ -517,7 +517,12 @@ def reading_of(asking: Asking, found: Answer) -> list[str]:
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
     vacant = [found.vacant] if found.vacant else []
-    return [*_spelling(asking), *vacant, *time_read(asking, found)]
+    unread = [_unread(failure) for failure in asking.reading.failures[:1]] if asking.reading else []
+    return [*_spelling(asking), *vacant, *time_read(asking, found), *unread]
+
+
+def _unread(why: str) -> str:
+    return f"Answers were not read with the question: {why}"
 
 
 def _spelling(asking: Asking) -> list[str]:
