@@ -418,6 +418,17 @@ async def test_what_one_should_know_of_the_user_is_what_is_known(agent: Agent, q
     assert (await agent.recall(query)).found == [own]
 
 
+@pytest.mark.parametrize(("query", "right"), [("Wer ist Jonas?", 0), ("Wer ist Dr. Brömme?", 3)])
+async def test_who_somebody_is_stands_before_what_else_is_told_of_them(
+    era: str, tmp_path: Path, query: str, right: int
+) -> None:
+    told = ("Jonas ist mein Neffe.", "Jonas hat am 3. Mai Geburtstag.", "Mein Chef Jonas mag Tee.")
+    others = ("Meine Zahnärztin ist Frau Dr. Brömme.", "Dr. Brömme hat bis Freitag Urlaub.")
+    async with serving(tmp_path / "home", era, encoder="builtin") as agent:
+        notes = [(await agent.remember(text))["id"] for text in (*told, *others)]
+        assert (await agent.recall(query)).found[0] == notes[right]
+
+
 @pytest.mark.parametrize("query", ["who is Renate?", "Wer ist Renate?", "qui est Renate ?", "¿quién es Renate?"])
 async def test_the_name_decides_who_somebody_is_and_not_the_language_of_the_question(agent: Agent, query: str) -> None:
     for other in ("Meine Hausärztin ist Dr. Brömme.", "Ma banque est la CIC.", "KeePassXC es el gestor que usamos."):

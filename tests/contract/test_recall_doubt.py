@@ -922,3 +922,10 @@ async def test_what_something_stated_speaks_against_is_not_strong_however_near_i
     assert answer["results"][0]["content"] == told
     assert answer["results"][0]["weak"]
     assert why in answer["results"][0]["why"]
+
+
+async def test_what_was_new_is_the_existing_one_later(agent: Agent) -> None:
+    told = "The new contract with Vodafone ends in June 2027 and costs 30 euros."
+    await agent.remember(told)
+    answer = await agent.recall("when does the existing contract with Vodafone end?")
+    assert [(hit["content"], hit["weak"]) for hit in answer["results"]] == [(told, False)]

@@ -769,6 +769,26 @@ async def test_what_was_there_before_a_thing_is_not_doubted_for_being_another_of
     assert (hit["content"], hit["weak"]) == (notes[0][0], False)
 
 
+@pytest.mark.parametrize(
+    ("told", "query"),
+    [
+        (
+            "Before the summer camp the tents have to be dried by Ben.",
+            "what has to be dried before the Winter camp?",
+        ),
+        (
+            "Before release 2.4 the migration of the orders has to be tested on staging by Ida.",
+            "what has to be tested before release 2.5?",
+        ),
+    ],
+)
+async def test_what_is_to_be_done_before_a_thing_is_not_told_by_what_is_before_another(
+    era: str, tmp_path: Path, told: str, query: str
+) -> None:
+    hit = await first_hit(tmp_path / "home", era, [("The canteen closes at three.", {}), (told, {})], query)
+    assert (hit["content"], hit["weak"]) == (told, True)
+
+
 async def three_in_a_row(agent: Agent) -> list[str]:
     """The ids of three notes of which each replaces the one before, told in February, June and October."""
     ids: list[str] = []
@@ -786,9 +806,29 @@ async def test_what_was_replaced_after_the_time_asked_about_is_of_that_time(agen
         assert "other times" not in said(answer)
 
 
-async def test_the_first_of_several_is_told_first_though_it_was_replaced(agent: Agent) -> None:
-    first, *_ = await three_in_a_row(agent)
-    assert (await agent.recall("who was the first engineer on call for the pumps?")).found[0] == first
+@pytest.mark.parametrize("encoder", ["none", "builtin"])
+async def test_the_first_of_several_is_told_first_though_it_was_replaced(
+    era: str, tmp_path: Path, encoder: str
+) -> None:
+    async with serving(tmp_path / "home", era, encoder=encoder) as agent:
+        first, *_ = await three_in_a_row(agent)
+        for other in ("The canteen closes at three.", "The logo is green.", "Jan reviews the payments code."):
+            await agent.remember(other)
+        for query in ("who was the first engineer on call for the pumps?", "who was the first engineer on call?"):
+            assert (await agent.recall(query)).found[0] == first
+
+
+async def test_what_has_first_in_its_name_is_none_of_several_and_what_was_wrong_was_never_the_first(
+    agent: Agent,
+) -> None:
+    kitchen = (await agent.remember("The first aid kit is in the kitchen."))["id"]
+    hall = (await agent.remember("The first aid kit is in the hall.", supersedes=[kitchen]))["id"]
+    assert (await agent.recall("where was the first aid kit?")).found == [hall]
+    wrong = (await agent.remember("The first appointment with Dr. Kern was at nine on Monday."))["id"]
+    await agent.call("mark_outdated", node_id=wrong, reason="it was never so")
+    right = (await agent.remember("The first appointment with Dr. Kern was at ten on Friday."))["id"]
+    found = (await agent.recall("when was the first appointment with Dr. Kern?")).found
+    assert (found[0], wrong in found) == (right, False)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from holdfast.engine.agent.doubting import (
+    MAY_NOT_ANSWER,
     averaged,
     bare,
     before_that,
@@ -55,6 +56,7 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     anytime,
     hard_filter,
+    in_english,
     in_time,
     is_of_several,
     lacking_of,
@@ -410,7 +412,8 @@ def _hits(
     wholes = {} if asking.question.past else consolidated(links, {item.candidate.id for item in best})
     there = {end: notes[end] for end in looked if end in notes}
     matters = compared(view, there, links, key, {**chains, **wholes}, asking.text)
-    strong = [notes[end].note for item in best if not item.weak and (end := item.candidate.id) in notes]
+    fit = (item.candidate.id for item in best if not item.weak or item.doubt == MAY_NOT_ANSWER)
+    strong = [notes[end].note for end in fit if end in notes]
     if not asking.question.past and not is_of_several(asking, strong):
         folding = folding and not asking.wanted.include_outdated
         naming, names = identifiers_of(asking.text), names_in(asking.question)
@@ -448,6 +451,7 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     everything = averaged(
         with_meaning(found, rank(found, question, asking.weights)),
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
+        by_name=bool(in_english(asking)),
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
     ranked = _doubted(view, asking, of_another_place(ranked, found.places), max(limit, LEVELLED))
@@ -471,6 +475,8 @@ def _replaced(
 ) -> list[Ranked]:
     """Notes that were superseded give way to the last of those that replaced them, if that may be shown."""
     best = {item.candidate.id: item for item in ranked if wanted.include_outdated or not item.candidate.outdated}
+    if asking.nth:  # the first of several was replaced
+        return [item for item in ranked if item.candidate.id in best or item.candidate.superseded_by]
     notes = view.notes({end for old, chain in chains.items() for end in (old, chain[-1])})
     told = {end: item.note for end, item in notes.items()}
     alone = says_it_alone(asking.text, sought_of(asking), told, asks=asking.asks)

@@ -101,7 +101,7 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
     """The same, the odds of the first to be relevant multiplied by what reading it with the question tells.
 
     What becomes weak by that gives way to the strong ones behind it, the first of which is read then: in front of them
-    it would be levelled with them. `recall` shows it all the same, and it says why.
+    it would be levelled with them. It is shown where there is room behind them, and says why.
 
     Args:
         ranked: best first.
@@ -395,8 +395,11 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
     return [*above, best._replace(score=below[0].score), *(item for item in below if item is not best)]
 
 
-def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> list[Ranked]:
+def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]], *, by_name: bool = False) -> list[Ranked]:
     """All that any phrasing found, with the mean of its scores and of its relevances, best first.
+
+    With `by_name` it is one question in two languages, of which the second finds nothing but a name: that decides what
+    is found and how relevant it is, and both how it is ordered.
 
     Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. What is
     nearly sure by `first`, the question itself, or has rare words of it, keeps at least its relevance there: a phrasing
@@ -408,12 +411,14 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]]) -> lis
     scores = [{item.candidate.id: item for item in each} for each in lists]
     lowest = [min((item.score for item in each), default=0.0) for each in lists]
     items = {item.candidate.id: item for each in reversed(lists) for item in each}
+    items = {end: items[end] for end in scores[1]} if by_name else items
     found = []
     for note_id, item in items.items():
         score = fmean(
             by_id[note_id].score if note_id in by_id else last for by_id, last in zip(scores, lowest, strict=True)
         )
-        worth = fmean(by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores)
+        worths = [by_id[note_id].relevance if note_id in by_id else 0.0 for by_id in scores]
+        worth = max(worths) if by_name else fmean(worths)
         own = scores[0].get(note_id)
         if own is not None and (own.relevance >= _SURE_ALONE or (own.terms is not None and own.terms.rare)):
             worth = max(worth, own.relevance)

@@ -62,6 +62,7 @@ _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b"
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
 _TO_BE_DONE = regex(rf"\b(?:{spans.DUTIES})\b")
+_IS_STILL_TO_BE = regex(rf"\b(?:{spans.DUTIES}|do|does|will|shall|should|can|may|werden?|wird|soll\w*|kann)\b")
 _ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
@@ -245,8 +246,6 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
     time, text = said_once(query, time, now) if time else (None, query)
     nothing = idle_at_a_time(query, text) if time else idle(query)
     intent, lapsed, text = _since_then(text, time) or intent_of(text), None, asked_about(text)
-    if intent and intent.kind == "person":
-        text = asked_in_english(text, intent.topic)
     may_be_on = intent is WHAT_COMES or (not nothing and asks_what_is_on(text))
     is_on = time is not None and may_be_on and not _BACK_THEN.match(time.words)
     if time and intent and _is_to_be_done_until(time, query, intent, instant(now)):
@@ -267,10 +266,10 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         begins, is_of_plans = time.days.first or date.min, asks_of_plans(query)
         intent = replace(AGENDA_LIST, planned=begins > now.date() or is_of_plans)
         lapsed = None if is_of_plans and (time.days.last or date.max) - begins < _SOON else lapsed
-    past, nth = time is not None and time.past, _nth_asked(query)
+    past = time is not None and time.past
     is_order, one_language = nothing == "order", _reads_english_alone(ports)
     asked = Question(text, None if wanted.spaces else space, past=past, is_order=is_order, one_language=one_language)
-    wanted = replace(wanted, include_outdated=wanted.include_outdated or past or nth > 0)
+    wanted = replace(wanted, include_outdated=wanted.include_outdated or past)
     return Asking(
         query,
         text,
@@ -283,15 +282,24 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         asks=asks_something(query),
         asks_back=asks_back(query),
         of_now=of_now,
-        nth=nth,
+        nth=_nth_asked(query),
     )
+
+
+def in_english(asking: Asking) -> tuple[str, ...]:
+    """The question who somebody is in the language that an encoder reads, where it was asked in another one."""
+    if asking.intent is None or asking.intent.kind != "person":
+        return ()
+    english = asked_in_english(asking.text, asking.intent.topic)
+    return () if english == asking.text or asking.text.lower().startswith("who") else (english,)
 
 
 def sought_of(asking: Asking) -> Sought | None:
     """What the question asks for; nothing where it asks who somebody is: any word may tell that."""
     if asking.intent is not None and asking.intent.kind == "person":
         return None
-    later = asking.time.words if asking.time and asking.time.event and asking.time.relation == "before" else ""
+    is_told = asking.time is not None and asking.time.event and asking.time.relation == "before"
+    later = asking.time.words if asking.time and is_told and not _IS_STILL_TO_BE.search(asking.query.lower()) else ""
     found = sought(asking.query.replace(later, " ") if later else asking.query)  # what was before that is another
     openly = asking.open or asks_for_a_list(asking.text, asking.intent)
     days = days_asked(asking.time.days, asking.time.words, openly=openly) if asking.time else None

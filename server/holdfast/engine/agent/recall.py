@@ -26,6 +26,7 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     browsing,
     checked_phrasings,
+    in_english,
     kept_out_by,
     narrowed,
     odd_words,
@@ -344,8 +345,9 @@ async def asked(
     size = len(query) + sum(map(len, also))
 
     def read() -> Asking:
-        phrasings = tuple(read_phrasing(ports, text) for text in also)
-        return replace(read_question(ports, query, wanted, caller.space), also=phrasings)
+        asking = read_question(ports, query, wanted, caller.space)
+        said = (*also, *in_english(asking))
+        return replace(asking, also=tuple(read_phrasing(ports, text) for text in said))
 
     asking = await ports.computing.run(caller.principal, size, read)
 
@@ -376,10 +378,10 @@ async def _to_be_read(ports: Ports, asking: Asking, notice: str) -> tuple[Asking
     if ports.answers is None or asking.vector is None or not asking.may_be_read:
         return asking, notice
     try:
-        reading = Reading(tuple(dict.fromkeys((asking.query, *_texts(asking)[1:]))), await ports.answers.loaded())
+        questions, answers = tuple(dict.fromkeys((asking.query, *_texts(asking)[1:]))), await ports.answers.loaded()
     except EncoderError as error:
         return asking, " ".join(filter(None, (notice, _unread(error.sentence))))
-    return replace(asking, reading=reading), notice
+    return replace(asking, reading=Reading(questions, answers)), notice
 
 
 async def _encoded(
