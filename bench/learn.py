@@ -3,8 +3,9 @@
     pip install torch onnx
     python bench/learn.py [--from FILE] [--steps N] [--rate R] [--out FILE]
 
-It learns from `bench/training`: one line for each note of 174 made-up memories, with four questions that it answers,
-two of them in no word of the note; in the files k to p also with two of the same thing that no note answers. A question
+It learns from `bench/training`: one line for each note of 211 made-up memories, with four questions that it answers,
+two of them in no word of the note; in the files k to p also with two of the same thing that no note answers, from q on
+with four, which differ in nothing else from those that it answers. A question
 is to lie nearer to its note than to every other note of some memories (a softmax over cosines, temperature 0.05:
 InfoNCE, van den Oord and others 2018, arXiv:1807.03748), and nearer than what no note answers, while no vector may move
 far from where the model had it. What is learned is a low-rank change of the weight matrices: see
@@ -12,7 +13,7 @@ far from where the model had it. What is learned is a low-rank change of the wei
 the four kinds of question, how many have their note among the first five of all notes held out, and the MRR.
 
 The one in the package learned twice: from the files a to j, of rank 16, from two memories at a time and for two epochs
-(as this file was before the files k to p came), and from all, `--from` what that gave, in half an hour.
+(as this file was before the files k to p came), and from those to p, `--from` what that gave, in half an hour.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ async def test_one_scale_for_recall_and_memory_recall(tmp_path: Path, odds: floa
 @pytest.mark.parametrize(
     "query",
     [
-        "boiler",  # keywords ask nothing
-        "harbour office boiler Kessler",
+        "boiler",
+        "harbour office boiler Kessler",  # what has all of it is what was looked for
         "why did the burner stop with E-4711?",  # an identifier tells by itself
         "what did we do last week about the boiler?",  # a list, or a time
         "recent decisions about the boiler",
@@ -120,6 +120,31 @@ async def test_what_is_no_question_of_one_thing_in_english_is_not_read(tmp_path:
     async with asked_of(tmp_path, reader, *NOTES, "The burner stopped with E-4711 in May.") as memory:
         await ask(memory, query)
     assert reader.given == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "harbour office boiler warranty",  # a word of it is missing
+        "what does Kessler drink?",  # no project is called so
+        "does the boiler of the harbour office need oil next month?",
+    ],
+)
+async def test_keywords_and_what_is_to_come_are_read_as_well(tmp_path: Path, query: str) -> None:
+    reader = Says(-9.0)
+    async with asked_of(tmp_path, reader) as memory:
+        hit = (await ask(memory, query)).hits[0]
+    assert (query, NOTES[0]) in reader.given
+    assert hit.ranked.weak
+
+
+def test_what_shares_more_words_with_the_question_has_to_say_more() -> None:
+    hit = strong_hit("a", 0.9)
+    few_words, many_words = (hit._replace(candidate=hit.candidate._replace(coverage=share)) for share in (0.2, 0.8))
+    few, many = (read_as({"a": -1.0}, [each])[0].relevance for each in (few_words, many_words))
+    assert few > 0.85 > many
+    turn = many_words._replace(candidate=many_words.candidate._replace(session="talk"))
+    assert read_as({"a": -1.0}, [turn])[0].relevance > many  # whatever it shares, it may be of what stands beside it
 
 
 def strong_hit(name: str, relevance: float, *, doubt: str = "") -> Ranked:
@@ -192,7 +217,8 @@ def test_reading_alone_makes_nothing_so_sure_that_others_are_left_out() -> None:
 
 
 def test_what_has_the_words_but_no_answer_is_doubtful_however_many_words_it_has() -> None:
-    (only,) = read_as({"only": -7.0}, [strong_hit("only", 0.985)])
+    hit = strong_hit("only", 0.985)
+    (only,) = read_as({"only": -7.0}, [hit._replace(candidate=hit.candidate._replace(coverage=0.9))])
     assert only.weak
     assert only.doubt == MAY_NOT_ANSWER
 

@@ -17,6 +17,7 @@ from holdfast.engine.agent.doubting import (
     first_read,
     held_then,
     inheriting,
+    is_of_several,
     names_in,
     of_another_place,
     placed_in,
@@ -58,7 +59,6 @@ from holdfast.engine.agent.question import (
     hard_filter,
     in_english,
     in_time,
-    is_of_several,
     lacking_of,
     of_that_time,
     outer,
@@ -76,17 +76,7 @@ from holdfast.model.note import SELF_ID, Note
 from holdfast.model.opposition import CLOSE_Z, opposition, takes_sides
 from holdfast.model.parts import says_it_alone
 from holdfast.model.passages import NOTHING, Passage
-from holdfast.model.ranking import (
-    FLOOR,
-    LEVELLED,
-    Filter,
-    QueryVector,
-    Question,
-    Ranked,
-    gated,
-    levelled,
-    rank,
-)
+from holdfast.model.ranking import FLOOR, LEVELLED, Filter, QueryVector, Question, Ranked, gated, levelled, rank
 from holdfast.model.words import query_terms
 
 Passing: TypeAlias = Callable[[Ranked], bool]
@@ -323,7 +313,7 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     found: dict[str, Ranked] = {}
     everything, beside = ids, frozenset[str]()
     if lists.searched:
-        ranked = _ranked(view, asking, lists.among or asking.wanted, LEAST_RANKED)
+        ranked = _ranked(view, replace(asking, reading=None), lists.among or asking.wanted, LEAST_RANKED)
         strong = {item.candidate.id: item for item in ranked if not item.weak}
         if asking.intent is None or not asking.intent.liking:
             there = set(ids)
@@ -414,7 +404,7 @@ def _hits(
     matters = compared(view, there, links, key, {**chains, **wholes}, asking.text)
     fit = (item.candidate.id for item in best if not item.weak or item.doubt == MAY_NOT_ANSWER)
     strong = [notes[end].note for end in fit if end in notes]
-    if not asking.question.past and not is_of_several(asking, strong):
+    if not asking.question.past and not is_of_several(asking.nth, strong):
         folding = folding and not asking.wanted.include_outdated
         naming, names = identifiers_of(asking.text), names_in(asking.question)
         led = current_first(best, looked, matters, naming, names, lacking_of(asking, notes), folding=folding)
@@ -466,8 +456,8 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
 def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:
     asked = sought_of(asking)
     read = view.notes(worth_reading(ranked[:most], asked))
-    question = before_that(asking.question, asking.time)
-    return with_doubts(ranked, most, {end: item.note for end, item in read.items()}, asked, question)
+    notes = {end: item.note for end, item in read.items()}
+    return with_doubts(ranked, most, notes, asked, before_that(asking.question, asking.time))
 
 
 def _replaced(

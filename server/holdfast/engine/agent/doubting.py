@@ -23,6 +23,7 @@ from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, levelled, with_odds
 from holdfast.model.statement import stem
+from holdfast.model.when import spans
 from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex, written_as_names
 
@@ -36,9 +37,10 @@ MAY_NOT_ANSWER: Final = "it may not say that"
 MOST_READ: Final = 3  # notes, with the question
 _READ_FROM, _READ_TO, _READ_TOKENS = 0.3, 0.99, 44  # relevances of what is read with the question; of a note
 _SUREST_BY_READING = 0.97  # a relevance: not far above it others are left out beside a hit
-# What reading tells counts from here on for or against an answer, and so much. Chosen on half A of the data of
-# bench/doubt.py and eight other sets: a fifth fewer near questions with a strong hit, as many answers.
-_READ_MIDDLE, _READ_FOR, _READ_AGAINST = -1.0, 0.3, 0.9
+# What reading tells counts from `_SAYS_SO` on for or against an answer, so much, in log odds; and what a note shares
+# of the question's words, 0 to 1, against it: near a question they tell little (docs/measured-history.md).
+_READ_FOR, _READ_AGAINST, _READ_WORDS, _READ_USUAL = 0.3, 0.9, 1.0, 0.2
+_SAYS_SO = -1.0  # log odds, from which on a note says what is asked for, and need not be read in other words
 SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
@@ -47,17 +49,22 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
 _OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
+_NTH = {nth: {word for word, place in spans.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How a question is read with a note: in its own words, then in others; `answers` tells the log odds.
 
-    `failures` are sentences that say why it could not be read: then it is as if nothing were.
+    `topic` are the words that name something. A note that alone, or nearly so, has all of them is what was looked for,
+    whatever it says; where the question `asks` nothing by its form, so is any that has them. `failures` are sentences
+    that say why it could not be read: then it is as if nothing were.
     """
 
     questions: tuple[str, ...]
     answers: Callable[[str, str], float]
+    topic: frozenset[str] = frozenset()
+    asks: bool = True
     failures: list[str] = field(default_factory=list)
 
     def told(self, text: str) -> float | None:
@@ -68,7 +75,7 @@ class Reading:
         told = -math.inf
         try:
             for question in self.questions:
-                told = told if told >= _READ_MIDDLE else max(told, self.answers(question, text))
+                told = told if told >= _SAYS_SO else max(told, self.answers(question, text))
         except EncoderError as error:
             self.failures.append(error.sentence)
             return None
@@ -128,14 +135,19 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
 def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
     """A note read with the question, unless its relevance is far from the line, or doubt or an identifier decides."""
     is_open = _READ_FROM <= item.relevance <= _READ_TO and not item.doubt
-    if not is_open or not read.identifiers.isdisjoint(item.candidate.held):
+    is_found = read.topic and read.topic.issubset(item.candidate.held if read.asks else item.candidate.matched)
+    if not is_open or is_found or not read.identifiers.isdisjoint(item.candidate.held):
         return item
     texts = [_told_of(note, read.questions[0]) for note in notes(item.candidate.id)]
     if not texts or not _may_be_english(text := texts[0]):
         return item
     if (told := read.told(text)) is None:
         return item
-    factor = math.exp((_READ_FOR if told > _READ_MIDDLE else _READ_AGAINST) * (told - _READ_MIDDLE))
+    is_part = bool(item.candidate.session or item.candidate.long)  # a few words tell which one it is
+    shared = 0.0 if is_part else min(max(item.candidate.coverage, 0.0), 1.0) - _READ_USUAL
+    odds = (_READ_FOR if told > _SAYS_SO else _READ_AGAINST) * (told - _SAYS_SO) - _READ_WORDS * shared
+    factor = math.exp(odds)
+    factor = factor if read.asks else min(factor, 1.0)  # few words are soon answered
     worth = min(max(_SUREST_BY_READING, item.relevance), with_odds(item.relevance, factor))
     if factor >= 1.0:
         return item._replace(relevance=worth)
@@ -198,6 +210,13 @@ def told_by_then_first(best: list[Ranked], end: str, telling: Collection[str]) -
         *held,
         *(each._replace(score=min(each.score, score), relevance=min(each.relevance, worth)) for each in others),
     ]
+
+
+def is_of_several(nth: int, strong: Sequence[Note]) -> bool:
+    """Whether "the first rent" is that of several told one after another: where a note says "first", that answers."""
+    return bool(nth and strong) and all(
+        _NTH[nth].isdisjoint(_HYPHENED.findall(spans.lowered(each.content))) for each in strong
+    )
 
 
 def held_then(note: Note, question: Question) -> bool:

@@ -82,7 +82,6 @@ _OF_WHAT_WAS = regex(
     r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
 )
 _NTH_ASKED = regex(spans.NTH_ASKED)
-_NTH = {nth: {word for word, place in spans.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 _SOON = timedelta(days=7)
 _ARTICLE = regex(r"\A(?:the|dem|der|den|des|la|le|les|el|los|las|(?:our|unsere|notre|nuestr)\w*)\s+", re.IGNORECASE)
 _IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
@@ -150,7 +149,6 @@ def _said_as(question: Question, phrasing: Phrasing) -> Question:
     return replace(question, text=phrasing.text, extraordinary=extraordinary, formed=formed, seldom=seldom)
 
 
-_WORD = regex(r"[\w-]+")
 EVENT_POOL, EVENT_TERMS, EVENT_COVERAGE = 10, 8, 0.75
 EVENT_DAYS = 3  # what happened "during" an event is told of within these days
 
@@ -228,10 +226,14 @@ class Asking:
 
     @property
     def may_be_read(self) -> bool:
-        """Whether what was learned of questions and their answers can tell something: one in English, for no list."""
+        """Whether what was learned of questions and their answers can tell something: one in English, for no list.
+
+        "What does Wanda charge?" would ask for a list if that were a project: if it is none, it is searched and read.
+        """
         is_short = len(self.text) <= _LONGEST_READ and len(query_terms(self.text)) > 1
-        is_plain = self.asks and self.time is None and self.intent is None
-        return is_short and is_plain and not shows_another_language(self.text)
+        is_plain = self.intent is None or (bool(self.intent.place) and not self.intent.types)
+        is_of_now = self.time is None or not (self.time.past or self.time.event)
+        return is_short and is_plain and is_of_now and not shows_another_language(self.text)
 
     @property
     def may_list(self) -> bool:
@@ -316,16 +318,6 @@ def _nth_asked(query: str) -> int:
     """Of "what was the first rent?" 1, of "the second" 2; else 0."""
     found = _NTH_ASKED.search(spans.lowered(query))
     return spans.ORDINALS[found.group()] + 1 if found else 0
-
-
-def is_of_several(asking: Asking, strong: Sequence[Note]) -> bool:
-    """Whether "the first rent" is that of several told one after another: where a note says "first", that answers."""
-    return bool(asking.nth and strong) and not any(_says_nth(note.content, asking.nth) for note in strong)
-
-
-def _says_nth(text: str, nth: int) -> bool:
-    """Whether a text has a word for the first, the second."""
-    return not _NTH[nth].isdisjoint(_WORD.findall(spans.lowered(text)))
 
 
 def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str) -> bool:

@@ -56,7 +56,7 @@ from holdfast.errors import EncoderError, InvalidArgumentError, StorageError
 from holdfast.index.projection import Update
 from holdfast.index.recalls import EVENT_PREFIX
 from holdfast.index.view import IndexView
-from holdfast.model.identifiers import shows_another_language, units_of, without_names
+from holdfast.model.identifiers import content_of, shows_another_language, units_of, without_names
 from holdfast.model.lifecycle import MemoryRecalledEvent
 from holdfast.model.note import GLOBAL_SPACE, NOTE_TYPES, PREFIX, TIERS, Note, moment, note_id
 from holdfast.model.passages import Budget, budget_of, most_of_each, passage
@@ -381,7 +381,7 @@ async def _to_be_read(ports: Ports, asking: Asking, notice: str) -> tuple[Asking
         questions, answers = tuple(dict.fromkeys((asking.query, *_texts(asking)[1:]))), await ports.answers.loaded()
     except EncoderError as error:
         return asking, " ".join(filter(None, (notice, _unread(error.sentence))))
-    return replace(asking, reading=Reading(questions, answers)), notice
+    return replace(asking, reading=Reading(questions, answers, content_of(asking.text), asking.asks)), notice
 
 
 async def _encoded(
