@@ -217,8 +217,7 @@ def test_reading_alone_makes_nothing_so_sure_that_others_are_left_out() -> None:
 
 
 def test_what_has_the_words_but_no_answer_is_doubtful_however_many_words_it_has() -> None:
-    hit = strong_hit("only", 0.985)
-    (only,) = read_as({"only": -7.0}, [hit._replace(candidate=hit.candidate._replace(coverage=0.9))])
+    (only,) = read_as({"only": -7.0}, [strong_hit("only", 0.985)])
     assert only.weak
     assert only.doubt == MAY_NOT_ANSWER
 
