@@ -427,6 +427,7 @@ async def test_who_somebody_is_stands_before_what_else_is_told_of_them(
     async with serving(tmp_path / "home", era, encoder="builtin") as agent:
         notes = [(await agent.remember(text))["id"] for text in (*told, *others)]
         assert (await agent.recall(query)).found[0] == notes[right]
+        assert (await agent.recall(query, also=["the canteen"])).found[0] == notes[right]
 
 
 @pytest.mark.parametrize("query", ["who is Renate?", "Wer ist Renate?", "qui est Renate ?", "¿quién es Renate?"])

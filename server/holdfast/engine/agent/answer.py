@@ -57,7 +57,6 @@ from holdfast.engine.agent.question import (
     TimeWindow,
     anytime,
     hard_filter,
-    in_english,
     in_time,
     lacking_of,
     of_that_time,
@@ -441,7 +440,7 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     everything = averaged(
         with_meaning(found, rank(found, question, asking.weights)),
         [ranked_phrasing(view, each, asking.question, searched, asking.weights, most) for each in asking.also],
-        by_name=bool(in_english(asking)),
+        by_name=asking.by_name,
     )
     ranked = [item for item in everything if item.candidate.id != SELF_ID or not item.weak]  # its text fits many things
     ranked = _doubted(view, asking, of_another_place(ranked, found.places), max(limit, LEVELLED))

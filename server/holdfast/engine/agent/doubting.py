@@ -417,8 +417,8 @@ def with_meaning(found: Found, ranked: list[Ranked]) -> list[Ranked]:
 def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]], *, by_name: bool = False) -> list[Ranked]:
     """All that any phrasing found, with the mean of its scores and of its relevances, best first.
 
-    With `by_name` it is one question in two languages, of which the second finds nothing but a name: that decides what
-    is found and how relevant it is, and both how it is ordered.
+    With `by_name` the last asks for nothing but a name, in another language: what it does not find is left out, and
+    what is relevant to one of them is.
 
     Where a phrasing did not find a note, it counts there like the last that was found, and as of no relevance. What is
     nearly sure by `first`, the question itself, or has rare words of it, keeps at least its relevance there: a phrasing
@@ -430,7 +430,7 @@ def averaged(first: Sequence[Ranked], others: Sequence[Sequence[Ranked]], *, by_
     scores = [{item.candidate.id: item for item in each} for each in lists]
     lowest = [min((item.score for item in each), default=0.0) for each in lists]
     items = {item.candidate.id: item for each in reversed(lists) for item in each}
-    items = {end: items[end] for end in scores[1]} if by_name else items
+    items = {end: items[end] for end in scores[-1]} if by_name else items
     found = []
     for note_id, item in items.items():
         score = fmean(

@@ -62,7 +62,7 @@ _BACK_THEN = regex(r"(?:from|of|since|aus|vom?|seit|des|du|depuis|del?|desde)\b"
 _FROM = regex(r"(?:from|of|aus|vom|von|de|del|di) (?P<month>\w+)", re.IGNORECASE)
 _TO_COME = regex(r"\b(?:to|due|coming|upcoming|planned|ahead|steht|termine?|appointments?)\b", re.IGNORECASE)
 _TO_BE_DONE = regex(rf"\b(?:{spans.DUTIES})\b")
-_IS_STILL_TO_BE = regex(rf"\b(?:{spans.DUTIES}|do|does|will|shall|should|can|may|werden?|wird|soll\w*|kann)\b")
+_IS_STILL_TO_BE = regex(rf"\A(?!.*\b(?:did|was|were|had|used)\b).*\b(?:{spans.DUTIES}|do|does|will|should|can|may)\b")
 _ASKS_NOW = regex(
     r"\W*(?:(?:and|at|by|for|from|in|on|since|to|until|ab|bis|seit|um|à|de|desde|hasta|jusqu'à) )?"
     r"(?:who|whose|when|where|how|why|what|which|is|are|do|does|can|may|must|wer|wem|wann|wo|wie|was|welche\w*|ist|sind"
@@ -177,8 +177,8 @@ class Asking:
     asks for that is no matter of words. With `is_browsing` nothing is asked: all that is wanted is to be listed. `idle`
     says that it asks memory for nothing. `also` is the same in other words. `beside` is its vector in the second set.
     `lapsed` is the time that it may have meant instead: "what is there in June?" asks for the one that comes, or else
-    for the last one.
-    `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be a question.
+    for the last one. `slips` are words that no note has, each with the one in its place. `asks`: by its form it may be
+    a question. `by_name`: the last of `also` asks in English who somebody is, and decides what is found.
     `asks_back`: it is put in the past tense. `of_now`: in the present, of a month or day that comes round again. `nth`
     is which it asks for of all that was so one after another: the first (1), the second; else 0. `reading` is how
     it is read with a note; None where it is not.
@@ -201,6 +201,7 @@ class Asking:
     lapsed: TimeReading | None = None
     slips: Mapping[str, str] = field(default_factory=dict)
     asks: bool = False
+    by_name: bool = False
     asks_back: bool = False
     of_now: bool = False
     nth: int = 0

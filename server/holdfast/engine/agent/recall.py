@@ -346,8 +346,9 @@ async def asked(
 
     def read() -> Asking:
         asking = read_question(ports, query, wanted, caller.space)
-        said = (*also, *in_english(asking))
-        return replace(asking, also=tuple(read_phrasing(ports, text) for text in said))
+        english = in_english(asking)
+        phrasings = tuple(read_phrasing(ports, text) for text in (*also, *english))
+        return replace(asking, also=phrasings, by_name=bool(english))
 
     asking = await ports.computing.run(caller.principal, size, read)
 
