@@ -231,7 +231,7 @@ class Term:
     about: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # what is worked out of one is kept by which it is
 class Claim:
     """What a note says first: `head` without what only explains it, `terms` with it.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from holdfast.model.when import spans
@@ -23,8 +23,7 @@ _ENGLISH = list(WEEKDAYS)[:7]
 # Where they are values of a text: "may" is a verb more often.
 DAYS = frozenset({*WEEKDAYS, *(f"{day}s" for day in _ENGLISH), *MONTHS, "noon", "midnight"} - {"may"})
 
-# From day to day, as "4 to 10 January".
-PERIOD = regex(
+_PERIOD = regex(
     rf"\b\d\d?\.?(?: \w+)? ?(?:to|bis|au|al|-|\u2013) ?\d\d?\.? (?:de )?{any_of(spans.MONTHS)}\b", re.IGNORECASE
 )
 
@@ -41,10 +40,24 @@ _OF_A_SERIES = regex(
 _HEAD = 200  # characters in which a text says of what it is
 
 
+@lru_cache(2048)  # one text is compared with many
+def period_of(text: str) -> str:
+    """From which day to which, as "4 to 10 January"; empty where it says none."""
+    found = _PERIOD.search(text)
+    return found[0] if found else ""
+
+
 def came_of_two(one: str, other: str) -> bool:
     """Whether two texts tell what came of two of one numbered series."""
-    first, second = (_OF_A_SERIES.match(folded(text[:_HEAD])) for text in (one, other))
-    return first is not None and second is not None and first[1] == second[1] and first[2] != second[2]
+    (first, number), (second, other_number) = _of_a_series(one[:_HEAD]), _of_a_series(other[:_HEAD])
+    return bool(first) and first == second and number != other_number
+
+
+@lru_cache(2048)
+def _of_a_series(text: str) -> tuple[str, str]:
+    """What a text tells what came of, and its number; both empty where it is of no series."""
+    found = _OF_A_SERIES.match(folded(text))
+    return (found[1], found[2]) if found else ("", "")
 
 
 # What a number stands behind that names one of many, as in "sprint 12", and no value of a thing.

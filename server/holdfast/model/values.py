@@ -87,9 +87,8 @@ _BEHIND_HOUR = {
 }  # fmt: skip
 _LABELS = NUMBERED | frozenset("version v release python node java port gate berth bus tram pier".split())  # noqa: SIM905 - as above
 _NO_COUNT = frozenset("this that the other which each every no any another new old next last".split())  # noqa: SIM905 - as above
-_MOST_OF_ARTICLES = 2
 _DAY, _HALF_DAY, _HOURS, _NOON = 1440, 720, 24, 12  # minutes, and hours
-_MOST_DAYS, _MOST_MONTHS = 31, 12
+_MOST_OF_ARTICLES, _MOST_DAYS, _MOST_MONTHS = 2, 31, 12
 _LOOKED_BACK = 30  # characters in which stands what belongs to a number
 
 
@@ -117,16 +116,15 @@ def spelled_as(one: str, other: str) -> str:
     """
     mine = values(one)
     its = values(other) if mine else ()
-    if not its:
+    if not its or _kinds(one[:LONGEST]).isdisjoint(_kinds(other[:LONGEST])):
         return other
     spellings = {plainly(value.written) for value in mine}
     parts, at = [], 0
     for value in its:
         like = [] if plainly(value.written) in spellings else [each for each in mine if each.is_like(value)]
         one_value = [*like, *(each for each in its if like and each.is_like(like[0]))]
-        if like and all(
-            each.is_like(value) and each.is_like(like[0]) for each in one_value
-        ):  # not "from 8:00 to 20:00"
+        is_one = all(each.is_like(value) and each.is_like(like[0]) for each in one_value)  # not "from 8:00 to 20:00"
+        if like and is_one:
             parts += [other[at : value.start], like[0].written]
             at = value.end
     return "".join([*parts, other[at:]]) if parts else other
@@ -135,6 +133,12 @@ def spelled_as(one: str, other: str) -> str:
 def values(text: str) -> tuple[Value, ...]:
     """The values of the beginning of a text, in order."""
     return _values(text[:LONGEST])
+
+
+@lru_cache(2048)
+def _kinds(text: str) -> frozenset[str]:
+    """What the values of a text may be: those of no kind in common are not like each other."""
+    return frozenset(each.kind for value in _values(text) for each in value.readings)
 
 
 def _agree(one: Reading, other: Reading) -> bool:
@@ -426,7 +430,6 @@ def _is_inside(before: str) -> bool:
 
 
 # --- the values of a text -------------------------------------------------------------------------
-
 
 _FIGURE = regex(r"[\d\u00bd\u00bc\u00be]|halb|und\w*zig|hundert|tausend")
 

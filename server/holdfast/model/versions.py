@@ -34,7 +34,7 @@ from holdfast.model.claims import (
     said_besides,
 )
 from holdfast.model.identifiers import which_of
-from holdfast.model.numbers import PERIOD, came_of_two
+from holdfast.model.numbers import came_of_two, period_of
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
 from holdfast.model.words import folded, regex, table_parts
@@ -64,7 +64,6 @@ _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts
 _AHEAD, _WEIGHED, _LEAST, _SIBLINGS, _TELLING, _FRAMED = 5.17, 0.67, -6.0, 1.53, 0.58, 2.48
 _WORDS_SIBLINGS, _WORDS_ALIKENESS = 2.5, 2.3  # by words alone: of siblings, and at the usual cosine
 _MOST_REST, _MOST_SHARED, _MOST_GAP, _MOST_ODDS = 5.0, 4.0, 6.0, 6.0  # the last of what reading together gives
-_RATHER_AGAIN = -1.0  # logarithm of odds for saying it again, not anew: in doubt nobody is asked to retire a note
 _READ_WHOLE = 160  # characters, that are surely read to their end
 _READ_AHEAD, _READ_WEIGHED, _LEAST_READ = 1.92, 1.31, 0.02  # the odds for an order, where two were read together
 
@@ -103,14 +102,13 @@ class _Both:
     """Two claims side by side: what is only in the older (`left`) and in the newer (`fresh`), values apart.
 
     `mine` and `its` are all the words of each that belong to something in particular. `changed` tells that the newer
-    says so of what the older speaks of. `places` are where they differ;
-    `frame` is how many of all words they share, in 0..1.
+    says so of what the older speaks of. `places` are where they differ; `frame`: how many words they share, in 0..1.
     """
 
     older: Claim
     newer: Claim
-    mine: list[Term]
-    its: list[Term]
+    mine: tuple[Term, ...]
+    its: tuple[Term, ...]
     left: list[Term]
     fresh: list[Term]
     values: _Values
@@ -124,17 +122,22 @@ class _Both:
 
     @property
     def share_only_their_subject(self) -> bool:
-        """Whether what they say of it has no word in common."""
         return not (_says_the_same(self.older, self.newer) or _says_the_same(self.newer, self.older))
 
     @property
     def contrast(self) -> int:
-        """How many words of each stand against each other."""
-        return min(len(self.left), len(self.fresh))
+        return min(len(self.left), len(self.fresh))  # so many words of each stand against each other
 
 
-def _values_in(said: Claim) -> list[Term]:
-    return [term for term in said.head if term.kind == "value"]
+@lru_cache(2048)  # as many as there are claims: each is compared with many
+def _values_in(said: Claim) -> tuple[Term, ...]:
+    return tuple(term for term in said.head if term.kind == "value")
+
+
+@lru_cache(2048)
+def _particular(said: Claim) -> tuple[Term, ...]:
+    """Its words that belong to something in particular, values apart."""
+    return tuple(term for term in said.head if term.kind != "value" and not term.generic)
 
 
 def _says_the_same(one: Claim, other: Claim) -> bool:
@@ -212,12 +215,6 @@ def of_one_chain(
             newer.setdefault(older, []).append(end)
     pairs = (pair for ends in newer.values() for pair in permutations(ends, 2) if said[pair[0]] < said[pair[1]])
     return {pair: FOLDED for pair in pairs if likely.get(pair, 0.0) < FOLDED > likely.get(pair[::-1], 0.0)}
-
-
-def says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
-    """Whether a text says the same as an older one in other words, by what was read of the two in either order."""
-    again = (read.again - read.anew + back.again - back.anew) / 2
-    return again > _RATHER_AGAIN and not statement(newer).changed
 
 
 def told_as(likely: float) -> str:
@@ -319,7 +316,7 @@ def evidence(older: str, newer: str, likeness: float | None) -> Evidence:
 
 
 def _side_by_side(older: Claim, newer: Claim) -> _Both:
-    mine, its = ([term for term in each.head if term.kind != "value" and not term.generic] for each in (older, newer))
+    mine, its = _particular(older), _particular(newer)
     return _Both(
         older,
         newer,
@@ -495,12 +492,13 @@ def are_entries(older: str, newer: str) -> bool:
     """Whether both are of a series: of another month with its amount, a payment, somebody's turn, a numbered report."""
     one, other = claim(older), claim(newer)
     codes, days, much, words = (bool(a - b and b - a) for a, b in zip(_series(one), _series(other), strict=True))
-    turns = {found[0] for text in (older, newer) if (found := PERIOD.search(text))}
+    turns = {turn for text in (older, newer) if (turn := period_of(text))}
     is_of_day = days and (much or (not PAID.isdisjoint(one.words & other.words) and _frame(one, other) >= _SAME_FRAME))
     is_told = other.changed or not SINCE.isdisjoint(other.words)  # since when it is so
     return (not is_told and (codes or is_of_day or (words and len(turns) > 1))) or came_of_two(older, newer)
 
 
+@lru_cache(2048)
 def _series(said: Claim) -> list[set[str]]:
     """The codes of its subject, its days and months but no years, amounts right behind one of these, other words."""
     codes = {term.stem for term in said.head if term.subject and CODE.fullmatch(term.text)}
@@ -548,10 +546,11 @@ def _have_two_labels(older: Claim, newer: Claim, *, both: bool = False) -> bool:
 def _is_kin_of(older: Claim, newer: Claim) -> bool:
     """Whether one tells of somebody, the other of a relative."""
     mine, its = (_kin_in(each) for each in (older, newer))
-    told, tells = ({SAME_KIN.get(word, word) for word in each.texts} for each in (older, newer))
+    told, tells = ({SAME_KIN.get(word, word) for word in each.texts if mine != its} for each in (older, newer))
     return mine != its and mine.isdisjoint(tells) and its.isdisjoint(told)
 
 
+@lru_cache(2048)
 def _kin_in(said: Claim) -> set[str]:
     """The relatives in a subject, each by one of its words; "Frau" before a name is a title, "son" may be French."""
     following, son = [*said.head[1:], None], {"son"} if _MY_SON.match(said.text) else set()

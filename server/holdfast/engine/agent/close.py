@@ -14,10 +14,12 @@ from holdfast.model.maintenance import cosine
 from holdfast.model.note import GLOBAL_SPACE, SELF_ID, Note, in_time, may_be_versions
 from holdfast.model.opposition import ALIGNED, LONG, ToRead, compared, one_fact, restated, to_read
 from holdfast.model.ranking import Filter, QueryVector, RankCandidate, relevance
+from holdfast.model.statement import statement
 from holdfast.model.versions import ReadTogether
 
 CLOSE_POOL, CLOSE_TERMS, MOST_CLOSE = 24, 8, 12
 LINK_Z, LINK_COVERAGE = 3.4, 0.5
+_RATHER_AGAIN = -1.0  # log odds for saying it again, not anew: in doubt nobody is asked to retire a note
 MOST_READ = 2  # of the nearest, that are read together with the new note; 20 to 50 ms each
 
 
@@ -88,11 +90,7 @@ async def read_together(
         back = await ports.pairs.read([pairs[place][::-1] for place in sure]) if sure else []
     except EncoderError as error:
         return tuple(close), f"Close notes were compared by their words alone: {error}"
-    same = {
-        place
-        for place, each in zip(sure, back, strict=True)
-        if versions.says_it_again(pairs[place][1], said[place], each)
-    }
+    same = {place for place, each in zip(sure, back, strict=True) if _says_it_again(pairs[place][1], said[place], each)}
     read = [
         replace(item, likely=likely[place], said=said[place], is_same=place in same) for place, item in enumerate(near)
     ]
@@ -119,6 +117,12 @@ async def read_facts(reader: ReadsPairs, pairs: Sequence[ToRead]) -> tuple[list[
     }
     clear = [_clearer(each, apart.get(place, each), alone=place in alone) for place, each in enumerate(whole)]
     return whole, [versions.likelihood_together(*pair, each) for pair, each in zip(pairs, clear, strict=True)]
+
+
+def _says_it_again(newer: str, read: ReadTogether, back: ReadTogether) -> bool:
+    """Whether a text says the same as an older one in other words, by what was read of the two in either order."""
+    again = (read.again - read.anew + back.again - back.anew) / 2
+    return again > _RATHER_AGAIN and not statement(newer).changed
 
 
 def _rest(text: str, said: str) -> str:
