@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import takewhile
 from statistics import fmean
 from typing import Final
 
@@ -22,7 +23,7 @@ from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, levelled, with_odds
-from holdfast.model.statement import stem
+from holdfast.model.statement import ARTICLES, VERBS, stem
 from holdfast.model.when import spans
 from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex, written_as_names
@@ -49,6 +50,11 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
 _OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
+_BEHIND_WHERE = regex(
+    rf"\b(?:in|on|at|for|within|across|im|am|auf|fur|bei|beim|en|para|dans|pour|chez|sur)\s+"
+    rf"(?:(?:{'|'.join(sorted(ARTICLES))}|our|my|unser\w*|all|each)\s+)*(?=((?:[^\W\d_][\w'-]*\s*){{1,4}}))"
+)
+_VERB_STEMS = frozenset(map(stem, VERBS))
 _NTH = {nth: {word for word, place in spans.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 
 
@@ -173,6 +179,30 @@ def before_that(question: Question, time: TimeReading | None) -> Question:
     left, terms = question.text.replace(time.event, ""), frozenset(query_terms(time.event))
     seldom, extraordinary = question.seldom - terms, question.extraordinary - terms
     return replace(question, text=left, seldom=seldom, extraordinary=extraordinary)
+
+
+def is_of_elsewhere(older: str, newer: str, asked: Collection[str]) -> bool:
+    """Whether a newer text tells of another place or group than an older one does, where one of these words names it.
+
+    As "the rota starts in oncology in May" beside "goes live in cardiology in March", if cardiology is asked for. Where
+    they differ in nothing else the place is what is told, and it has changed.
+    """
+    one, other = claim(older), claim(newer)
+    there, here = _where(one) - other.stems, _where(other) - one.stems
+    if other.changed or not there or not here or (there | here).isdisjoint(map(stem, asked)):
+        return False
+    mine, its = ({term.stem for term in each.head} for each in (one, other))
+    return bool(mine - there - other.stems and its - here - one.stems)
+
+
+def _where(said: Claim) -> frozenset[str]:
+    """The stems of what stands behind "in", "on", "for" and the like, up to the next word that says nothing."""
+    telling = {term.stem for term in said.head if term.kind != "value" and not term.generic} - _VERB_STEMS
+    found = set[str]()
+    for match in _BEHIND_WHERE.finditer(folded(said.text)):
+        words = map(stem, match[1].split())
+        found.update(takewhile(telling.__contains__, words))
+    return frozenset(found)
 
 
 def placed_in(question: Question, found: Found) -> Question:

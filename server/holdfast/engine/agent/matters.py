@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
+from holdfast.engine.agent.doubting import is_of_elsewhere
 from holdfast.index.rows import IndexedNote, LinkRow, contradicting, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model.claims import claim, said_besides
@@ -482,10 +483,7 @@ def _heads(
     pairs = matters.likely.keys() | matters.odds.keys()
     best = sorted(((_z(item), end) for end, item in found.items()), reverse=True)[:3]  # a pair, and the next
     for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
-        if old not in found or new not in found:
-            continue
-        lost = _lost(found[old], found[new])
-        if not naming.isdisjoint(lost):
+        if not {old, new} <= found.keys() or not naming.isdisjoint(lost := _lost(found[old], found[new])):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         answers_as_well, place = found[new].has_the_words_of(found[old]), places.get(new, _NOWHERE)
@@ -505,7 +503,9 @@ def _heads(
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
         needs = "" if lacking(old) else lacking(new)
         is_other = bool(found[new].doubt) and not found[old].doubt
-        is_unsure = matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named, FOLDED * is_other)
+        elsewhere = is_of_elsewhere(matters.texts[old], matters.texts[new], lost | _lost(found[new], found[old]))
+        needed_in_spite = max(_NEEDED_IN_SPITE[needs], UNASKED * is_named, FOLDED * is_other, float(elsewhere))
+        is_unsure = matters.of(old, new) < needed_in_spite
         if is_unsure and odds < math.inf:
             continue
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
