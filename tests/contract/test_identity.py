@@ -111,6 +111,14 @@ async def test_who_somebody_is_comes_first_and_what_they_prefer_last(agent: Agen
     assert found[:4] == [notes["person"], notes["fact"], notes["goal"], notes["own"]]
 
 
+async def test_who_somebody_is_comes_before_what_of_them_soon_passes(agent: Agent) -> None:
+    name = await agent.remember("My name is Ola Brandt and I keep bees in Trondheim.", about_self=True)
+    await agent.remember("I am ordering jars from the glassworks.")
+    lifting = await agent.remember("I may lift no more than ten kilos.", about_self=True)
+    await agent.remember("I have a cold this week.", about_self=True)
+    assert (await agent.recall("who am I?")).found[:2] == [name["id"], lifting["id"]]
+
+
 async def test_who_somebody_is_comes_first_also_where_nothing_is_marked_as_about_them(agent: Agent) -> None:
     person = str((await agent.remember("User is Priya Raman, 34, an engineer in Bristol.", type="person"))["id"])
     await agent.remember("User prefers short answers: the command first.")

@@ -19,7 +19,7 @@ from holdfast.errors import EncoderError
 from holdfast.model.claims import Claim, claim
 from holdfast.model.doubts import Doubt, Sought, against
 from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_another_language, units_of
-from holdfast.model.intent import Intent, begins_with_a_relative, speaks_of_the_user, tells_trait
+from holdfast.model.intent import Intent, begins_with_a_relative, names_told, speaks_of_the_user, tells_trait
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
 from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, levelled, with_odds
@@ -50,6 +50,11 @@ _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
 _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes|chi|quem)\b")
 _OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
+_PASSING = regex(  # of which a fact of somebody is soon none
+    r"\b(?:this (?:week|month|morning)|today|currently|right now|at the moment|diese[nr] (?:Woche|Monat)|heute|derzeit|"
+    r"cette semaine|aujourd'hui|en ce moment|esta semana|hoy|ahora|"
+    r"I(?:'| a)m (?!living|working|studying|learning)\w+ing)\b"
+)
 _BEHIND_WHERE = regex(
     rf"\b(?:in|on|at|for|within|across|im|am|auf|fur|bei|beim|en|para|dans|pour|chez|sur)\s+"
     rf"(?:(?:{'|'.join(sorted(ARTICLES))}|our|my|unser\w*|all|each)\s+)*(?=((?:[^\W\d_][\w'-]*\s*){{1,4}}))"
@@ -407,6 +412,16 @@ def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]
     names = {term for name in written for term in query_terms(name)}
     known = {term for item in ranked for term in names.intersection(item.candidate.matched)}
     return frozenset(map(stem, known))
+
+
+def place_among_own(note: Note) -> int:
+    """First who somebody is, then what is a fact of them, then all else; what they prefer and what passes last."""
+    if note.type == "preference" or _PASSING.search(note.content):
+        return 3 if note.type == "preference" else 4
+    names_them = bool(names_told(note.content))
+    if not (note.about_self or names_them):
+        return 2
+    return 0 if note.type == "person" or (note.about_self and names_them) else 1 if note.type == "fact" else 2
 
 
 def bare(note: Note) -> RankCandidate:

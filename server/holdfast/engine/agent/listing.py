@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
 
-from holdfast.engine.agent.doubting import bare
+from holdfast.engine.agent.doubting import bare, place_among_own
 from holdfast.engine.agent.matters import close_ones, compared, versions_of
 from holdfast.engine.agent.question import MOST_OF_A_FORM, PLAIN_TYPES, Asking, TimeWindow, narrowed, of_form, passes
 from holdfast.index.rows import IndexedNote
@@ -163,7 +163,7 @@ def _personal(
     """
     notes = view.notes([*view.personal(wanted.now, MOST_PERSONAL), *wishes])
     ids = _without_those_of_others({note_id: item.note for note_id, item in notes.items()})
-    ids = sorted(ids, key=lambda end: _place_among_own(notes[end].note)) if openly else ids
+    ids = sorted(ids, key=lambda end: place_among_own(notes[end].note)) if openly else ids
     shown = [note_id for note_id in ids if passes(notes[note_id], wanted)]
     if not shown and not trait:
         return None
@@ -222,14 +222,6 @@ def _without_those_of_others(notes: Mapping[str, Note]) -> list[str]:
         return own.isdisjoint(query_terms(note.subject))
 
     return [note_id for note_id, note in notes.items() if not is_of_another(note)]
-
-
-def _place_among_own(note: Note) -> int:
-    """First who somebody is, then what is a fact of them, then all else; what they prefer last."""
-    if note.type == "preference":
-        return 3
-    is_of_them = note.about_self or bool(names_told(note.content))
-    return ("person", "fact").index(note.type) if is_of_them and note.type in ("person", "fact") else 2
 
 
 def by_fit(view: IndexView, ids: Sequence[str], asking: Asking, ranked: Sequence[Ranked]) -> tuple[str, ...]:
