@@ -419,3 +419,16 @@ async def test_a_misspelt_space_is_named_where_a_list_is_asked_for(words: Memory
 async def test_a_filter_that_hides_nothing_relevant_is_not_blamed(words: Memory) -> None:
     answer = await ask(words, "who bakes the bread?", types=["decision"])
     assert not any("left out" in notice for notice in answer.notices)
+
+
+HOURS = "is open for customers only on Wednesdays and Saturday mornings, at other times somebody has to ring the bell"
+
+
+async def test_where_nothing_is_strong_the_first_weak_hit_says_all_of_its_sentence_in_both_forms(agent: Agent) -> None:
+    for place in ("Bonn", "Mainz", "Trier", "Fulda", "Kassel", "Jena", "Gera", "Halle"):
+        await agent.remember(f"The workshop in {place} {HOURS} at the gate of the yard first.")
+    answer = await agent.recall("may customers park at the gate before noon on Wednesdays?")
+    first, *others = answer["results"]
+    assert (first["weak"], HOURS in first["content"]) == (True, True)
+    assert not any(HOURS in hit["content"] for hit in others)
+    assert [HOURS in line for line in answer.text.split("\n") if "WEAK MATCH" in line] == [True, False, False]

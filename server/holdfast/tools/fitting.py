@@ -102,6 +102,8 @@ def short(text: str, most: int, lead: str = "") -> str:
 
 
 LINE_TOKENS: Final = 25  # of a title or a sentence that stands for a note
+DOUBTFUL_TOKENS: Final = 20  # of one that stands for a weak hit in the structure, where a hit costs more beside it
+_ALONE_TOKENS, _MAY_ANSWER = 50, 0.3  # of the first hit where nothing is strong, and how relevant it is to be for that
 _LONGEST_LOOKED_AT: Final = 4000  # characters of a text, of which one line is shown
 FEWEST_SHOWN: Final = 16  # tokens of a text that is cut for want of room: fewer say less than a note's own line
 _CUT_SHARES: Final = (1.03, 1.1, 1.5, 2.5)  # of the room, in turn: a text costs more as JSON, and beside other lines
@@ -140,6 +142,17 @@ def line_of(note: Note, most: int = LINE_TOKENS) -> str:
     """What stands for a note on one line: its own title, or what it begins with."""
     own = own_title(note)
     return short(own or first_sentence(note.content, most), most)
+
+
+def title_line(title: str) -> str:
+    """The title of a note that is named beside another."""
+    return beginning(title, 2 * LINE_TOKENS)
+
+
+def line_tokens(hit: Hit, hits: Sequence[Hit], usual: int = LINE_TOKENS) -> int:
+    """How long a hit's line may be: the first of weak ones alone may well answer, and has room for what it says."""
+    may_answer = hit is hits[0] and hit.ranked.weak and hit.ranked.relevance >= _MAY_ANSWER
+    return _ALONE_TOKENS if may_answer else usual
 
 
 def quoted_line(hit: Hit, most: int) -> str:

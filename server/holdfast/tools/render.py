@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.engine.admin.undo import Affected, AlreadyUndone, Undone
@@ -25,6 +26,7 @@ from holdfast.model.passages import NOTHING, first_sentence
 from holdfast.model.tokens import beginning, most_tokens
 from holdfast.model.words import counted, floored
 from holdfast.tools.fitting import (
+    DOUBTFUL_TOKENS,
     LINE_TOKENS,
     NOTICES_SHARE,
     Room,
@@ -35,6 +37,7 @@ from holdfast.tools.fitting import (
     heading_of,
     json_tokens,
     line_of,
+    line_tokens,
     named,
     new_mark,
     notice_lines,
@@ -44,6 +47,7 @@ from holdfast.tools.fitting import (
     related_line,
     retired_line,
     short,
+    title_line,
     trust_rule,
 )
 
@@ -51,7 +55,6 @@ if TYPE_CHECKING:
     from holdfast.tools import results
 
 MOST_WEAK = 3  # weak hits that the text shows; the others are named
-DOUBTFUL_TOKENS = 20  # of one that stands for a weak hit in the structure, where a hit costs more beside it
 MOST_RELATED = 3  # neighbours that the text shows
 TITLE_TOKENS = 300  # of any single text of a hit in the structure but its passage
 DETAILED_TOKENS = 900  # of all hits, up to which everything is told of each in the structure
@@ -107,16 +110,16 @@ def _first_alone(outcome: Recalled, caller: Caller) -> str:
     room.need(heading)
     within = replace(room)
     within.need(fenced("", mark), rule)
-    fitting = next(_forms(hit, caller, mark, within, is_line=hit.ranked.weak or hit.listed), None)
+    line = line_tokens(hit, outcome.hits) if hit.ranked.weak or hit.listed else 0
+    fitting = next(_forms(hit, caller, mark, within, line), None)
     if fitting is not None:
         lines, room = [rule, fenced(fitting[1], mark)], within
-    elif room.take(line := quoted_line(hit, room.left)):
-        lines = [line]
+    elif room.take(quoted := quoted_line(hit, room.left)):
+        lines = [quoted]
     else:
         return ""
-    names = Room(room.left - NAME_TOKENS)
     left = [each.note.id for each in outcome.hits if each is not hit]
-    rest = [f"Not shown: {named(left, names)}"] if left else []
+    rest = [f"Not shown: {named(left, Room(room.left - NAME_TOKENS))}"] if left else []
     rest += [WHOLE] if fitting is not None and fitting[0].shown.cut else []
     lines += [line for line in (*rest, *notice_lines(fitting_notices(outcome.notices))) if room.take(line)]
     return "\n".join([heading, *lines])
@@ -200,7 +203,8 @@ def _shapes(outcome: Recalled, caller: Caller) -> Iterator[tuple[Hit, results.Re
             yield hit, _without_details(hit, details[hit.note.id])
         else:
             lines += 1
-            yield hit, _line_shape(hit, caller) if lines <= MOST_WEAK else _named_shape(hit)
+            most = line_tokens(hit, outcome.hits, DOUBTFUL_TOKENS)
+            yield hit, _line_shape(hit, caller, most) if lines <= MOST_WEAK else _named_shape(hit)
 
 
 def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple[list[tuple[Hit, str]], list[Hit]]:
@@ -210,8 +214,8 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
     is_roomy = most_tokens("\n".join(_whole(hit, caller, mark) for hit in hits if hit.listed)) <= room.left
     strong, weak = ([hit for hit in hits if hit.ranked.weak is doubtful] for doubtful in (False, True))
     for hit in [*strong, *weak[:MOST_WEAK]]:
-        is_line = hit.ranked.weak or (hit.listed and not is_roomy)
-        fitting = None if left else next(_forms(hit, caller, mark, room, is_line=is_line), None)
+        line = line_tokens(hit, hits) if hit.ranked.weak or (hit.listed and not is_roomy) else 0
+        fitting = None if left else next(_forms(hit, caller, mark, room, line), None)
         if fitting is None:
             left.append(hit)
         else:
@@ -219,15 +223,16 @@ def _chosen(hits: Sequence[Hit], caller: Caller, mark: str, room: Room) -> tuple
     return shown, [*left, *weak[MOST_WEAK:]]
 
 
-def _forms(hit: Hit, caller: Caller, mark: str, room: Room, *, is_line: bool) -> Iterator[tuple[Hit, str]]:
-    """A hit as there is room for it: with its passage, with less of that, on one line."""
-    if not is_line:
+def _forms(hit: Hit, caller: Caller, mark: str, room: Room, line: int) -> Iterator[tuple[Hit, str]]:
+    """A hit as there is room for it: its passage, if not a `line` of so many tokens, less of it, a short line."""
+    if not line:
         bare = most_tokens(_whole(replace(hit, shown=NOTHING), caller, mark))
         for shown in (hit.shown, *cuts(hit.shown, hit.terms, room.left - bare)):
             if room.take(text := _whole(less := replace(hit, shown=shown), caller, mark)):
                 yield less, text
-    for text in (_line(hit, caller, mark, untold) for untold in dict.fromkeys((hit.ranked.untold, ()))):
-        if room.take(text):
+    lengths = dict.fromkeys((line or LINE_TOKENS, LINE_TOKENS))
+    for most, untold in product(lengths, dict.fromkeys((hit.ranked.untold, ()))):
+        if room.take(text := _line(hit, caller, mark, untold, most)):
             yield hit, text
 
 
@@ -237,11 +242,11 @@ def _whole(hit: Hit, caller: Caller, mark: str) -> str:
     return "\n".join([head, hit.shown.text.rstrip(), *(f"{mark} {each}" for each in _behind(hit).values())])
 
 
-def _line(hit: Hit, caller: Caller, mark: str, untold: Sequence[str] = ()) -> str:
+def _line(hit: Hit, caller: Caller, mark: str, untold: Sequence[str], most: int) -> str:
     """A hit on one line, with another line for each of these notes that stands behind it."""
     doubt, behind = " WEAK MATCH" if hit.ranked.weak else "", _behind(hit)
     ids = ", ".join(end for end in behind if end not in untold)
-    first = f"{_head(hit, caller, mark, doubt)} {line_of(hit.note)}{f' (earlier: {ids})' if ids else ''}"
+    first = f"{_head(hit, caller, mark, doubt)} {line_of(hit.note, most)}{f' (earlier: {ids})' if ids else ''}"
     return "\n".join([first, *(f"{mark} {behind[end]}" for end in behind if end in untold)])
 
 
@@ -345,12 +350,12 @@ def _remarks(hit: Hit) -> str:
     return "; ".join(filter(None, (beginning(each, LINE_TOKENS * 2) for each in remarks)))
 
 
-def _line_shape(hit: Hit, caller: Caller) -> results.RecallHit:
+def _line_shape(hit: Hit, caller: Caller, most: int = DOUBTFUL_TOKENS) -> results.RecallHit:
     """A weak hit as the text shows it on one line: its title, or what it begins with where it has none of its own."""
     note, own = hit.note, own_title(hit.note)
     shape = _named_shape(hit)
-    shape["title"] = short(own, DOUBTFUL_TOKENS)
-    shape["content"] = "" if own else short(first_sentence(note.content, DOUBTFUL_TOKENS), DOUBTFUL_TOKENS)
+    shape["title"] = short(own, most)
+    shape["content"] = "" if own else short(first_sentence(note.content, most), most)
     if note.space not in (caller.space, GLOBAL_SPACE):
         shape["space"] = note.space
     if note.is_outdated:
@@ -432,8 +437,8 @@ def remembered(outcome: Outcome, space_from: str) -> Rendered:
         "space": note.space,
         "created": note.created,
         "indexed": {"text": True, "vector": outcome.vector},
-        "linked": [replace(link, title=_title(link.title)) for link in linked],
-        "similar": [replace(item, title=_title(item.title)) for item in similar],
+        "linked": [replace(link, title=title_line(link.title)) for link in linked],
+        "similar": [replace(item, title=title_line(item.title)) for item in similar],
         "change_id": outcome.change_id,
         "notices": notices,
     }
@@ -460,7 +465,7 @@ def node(found: Node) -> Rendered:
     ]
     connections = [item for item in map(_connection, found.connections) if room.take_json(asdict(item))]
     neighbours: list[results.NeighbourNote] = [
-        {"id": item.id, "title": _title(item.title), "type": item.type} for item in found.neighbours
+        {"id": item.id, "title": title_line(item.title), "type": item.type} for item in found.neighbours
     ]
     less = [("tag", len(note.tags) - len(tags)), ("connection", len(found.connections) - len(connections))]
     notices += [f"{counted(count, f'more {noun}')} not shown." for noun, count in less if count]
@@ -508,12 +513,7 @@ def node(found: Node) -> Rendered:
 
 
 def _connection(item: Connection) -> Connection:
-    return replace(item, title=_title(item.title), reason=beginning(item.reason, LONGEST_TEXT))
-
-
-def _title(title: str) -> str:
-    """The title of a note that is named beside another."""
-    return beginning(title, 2 * LINE_TOKENS)
+    return replace(item, title=title_line(item.title), reason=beginning(item.reason, LONGEST_TEXT))
 
 
 def _text(text: str | None) -> str | None:
