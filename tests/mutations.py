@@ -465,10 +465,10 @@ MUTATIONS = (
              (("tests/contract/test_recall_identifiers.py::"
                "test_an_identifier_is_found_in_any_spelling[PROJ-3227-asked0]"),)),
     Mutation("no-weak", 6, "what is doubtful is not marked", "model/ranking.py",
-             "WEAK, _DOUBTED = 0.7,", "WEAK, _DOUBTED = 0.01,",
+             "WEAK, DOUBTED = 0.7,", "WEAK, DOUBTED = 0.01,",
              (f"{_RECALL}test_a_doubtful_hit_is_marked_as_weak_in_both_forms",)),
     Mutation("strong-in-spite", 6, "what something stated speaks against is strong", "model/ranking.py",
-             "min(_DOUBTED, with_odds(", "min(1.0, with_odds(",
+             "min(DOUBTED, with_odds(", "min(1.0, with_odds(",
              (f"{_DOUBT}test_what_something_stated_speaks_against_is_not_strong_however_near_it_is",)),
     Mutation("not-an-answer", 6, "what does not answer the question is strong", "engine/agent/doubting.py",
              "    worth = min(max(_SUREST_BY_READING, item.relevance), with_odds(item.relevance, factor))\n",

@@ -929,3 +929,20 @@ async def test_what_was_new_is_the_existing_one_later(agent: Agent) -> None:
     await agent.remember(told)
     answer = await agent.recall("when does the existing contract with Vodafone end?")
     assert [(hit["content"], hit["weak"]) for hit in answer["results"]] == [(told, False)]
+
+
+LEADS = ("The patient portal starts in March.", "Dr. Hanne Vik is the medical lead for e-prescribing.")
+
+
+@pytest.mark.anyio
+async def test_what_says_why_it_does_not_answer_is_weak_also_where_it_was_levelled_with_a_strong_hit(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path / "home", ERAS[-1], encoder="builtin") as agent:
+        for text in (*LEADS, "The steering group meets on the first Monday of the month."):
+            await agent.remember(text)
+        answer = await agent.recall("Who is the medical lead for the patient portal?")
+        portal = next(hit for hit in answer["results"] if hit["content"] == LEADS[0])
+        assert "no lead" in portal["why"]
+        assert portal["weak"]
+        assert not any(hit["weak"] for hit in answer["results"][: answer["results"].index(portal)])

@@ -136,7 +136,7 @@ class QueryVector:
 GATE = 0.31  # nothing is returned unless the best hit reaches it
 ASKED_GATE, MOST_DOUBTFUL = 0.21, 3  # of a question it is this, and between the two no more than so many are shown
 FLOOR = 0.14  # below it a single note is not returned
-WEAK, _DOUBTED = 0.7, 0.69  # below it a note is marked as doubtful; the most of what something stated speaks against
+WEAK, DOUBTED = 0.7, 0.69  # below it a note is marked as doubtful; the most of what something stated speaks against
 _BEYOND_DOUBT, BESIDE_SURE = 0.985, 0.3  # beside a hit of the first, one below the second is left out
 LEVELLED = 32  # places whose relevances are brought into order
 _BEST, _NEARLY, _HIGHEST = 8, 0.93, 0.999  # places in which words decide, from which share of a score on; the most odds
@@ -320,7 +320,7 @@ def _log_odds(probability: float) -> float:
 
 def doubted(item: Ranked, share: float, why: str) -> Ranked:
     """The same note with a share of its odds to be relevant, and why."""
-    relevance = min(_DOUBTED, with_odds(min(item.relevance, _LIKELIEST), share))
+    relevance = min(DOUBTED, with_odds(min(item.relevance, _LIKELIEST), share))
     return item._replace(share=item.share * share, doubt=item.doubt or why, relevance=relevance)
 
 

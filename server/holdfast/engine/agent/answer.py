@@ -14,6 +14,7 @@ from holdfast.engine.agent.doubting import (
     bare,
     before_that,
     beside_the_point,
+    doubted_last,
     first_read,
     held_then,
     inheriting,
@@ -191,6 +192,8 @@ def answer(
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
     if not asking.question.past:  # what is only newer goes before no person
         hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))
+    if asking.time is None:  # what is of another time may say what held then
+        hits = [replace(hits[at], ranked=item) for at, item in doubted_last([hit.ranked for hit in hits])]
     passed, hits = min(offset, len(hits)), hits[offset:most]
     shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
@@ -449,7 +452,8 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     if retired and not asking.question.past:
         ranked = _replaced(view, asking, ranked, chains, wanted)
     ranked = _newest_first(view, ranked, chains, asking.question)
-    return levelled(first_read(ranked, asking.reading, lambda end: [item.note for item in view.notes([end]).values()]))
+    ranked = first_read(ranked, asking.reading, lambda end: [item.note for item in view.notes([end]).values()])
+    return levelled(ranked)
 
 
 def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:

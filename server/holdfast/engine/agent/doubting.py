@@ -22,7 +22,18 @@ from holdfast.model.identifiers import GERMAN, TIMES, identifiers_of, shows_anot
 from holdfast.model.intent import Intent, begins_with_a_relative, names_told, speaks_of_the_user, tells_trait
 from holdfast.model.note import GLOBAL_SPACE, Note, said_at, title_of
 from holdfast.model.passages import passage
-from holdfast.model.ranking import FLOOR, WEAK, Found, Question, RankCandidate, Ranked, doubted, levelled, with_odds
+from holdfast.model.ranking import (
+    DOUBTED,
+    FLOOR,
+    WEAK,
+    Found,
+    Question,
+    RankCandidate,
+    Ranked,
+    doubted,
+    levelled,
+    with_odds,
+)
 from holdfast.model.statement import ARTICLES, VERBS, stem
 from holdfast.model.when import spans
 from holdfast.model.when.questions import TimeReading
@@ -141,6 +152,20 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
     behind = sum(not item.weak for item in levelled(rest))
     least = min((item.score for item in rest[:behind]), default=math.inf)
     return [*rest[:behind], *(item._replace(score=min(item.score, least)) for item in doubtful), *rest[behind:]]
+
+
+def doubted_last(ranked: Sequence[Ranked]) -> list[tuple[int, Ranked]]:
+    """Each with its place; what is doubted is weak and behind all that is strong, also where it was levelled with that.
+
+    A turn of a talk leaves out what was said before it: that it lacks something says less.
+    """
+    unsure = {place for place, item in enumerate(ranked) if item.doubt and not item.weak and not item.candidate.session}
+    strong = [(place, item) for place, item in enumerate(ranked) if not item.weak and place not in unsure]
+    if not strong:
+        return list(enumerate(ranked))
+    weak = [(place, item) for place, item in enumerate(ranked) if item.weak]
+    most = max([DOUBTED, *(item.relevance for _, item in weak)])
+    return [*strong, *((place, ranked[place]._replace(relevance=most)) for place in sorted(unsure)), *weak]
 
 
 def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
