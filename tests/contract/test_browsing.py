@@ -1137,6 +1137,19 @@ async def test_what_stands_behind_another_on_a_list_stays_there_where_a_note_bes
     assert "earlier: We use Redis 7" in answer.text
 
 
+@pytest.mark.parametrize(
+    "query", ["any deadlines this month?", "what happens this month?", "what is planned this month?"]
+)
+async def test_a_day_of_this_month_that_was_put_off_says_so_on_a_list_of_what_comes(agent: Agent, query: str) -> None:
+    agent.clock.set(ASKED.replace(day=2))
+    old = await agent.remember(f"The tax return has to be filed by 28 {ASKED:%B}.")
+    agent.clock.forward(days=5)
+    new = await agent.remember("The deadline for the tax return was moved to 28 February.")
+    answer = await agent.recall(query)
+    assert answer.found == [old["id"]]
+    assert f"newer: {new['id']} says otherwise" in answer.text
+
+
 async def test_what_is_still_to_come_takes_no_decision_back(agent: Agent) -> None:
     old = await put(agent, "We use Redis 7 as the cache of the gateway.", 30, type="decision")
     await put(agent, "The cache of the gateway is Valkey 8 now, no longer Redis 7.", -60, type="fact")

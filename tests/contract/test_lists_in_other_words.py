@@ -67,6 +67,21 @@ async def test_since_something_that_a_note_tells_of_is_a_list_of_all_since_then(
     assert f"since {since}" in heading
 
 
+async def test_before_something_that_a_note_tells_of_is_a_list_of_all_until_then(agent: Agent) -> None:
+    found, heading = await listed(agent, "what happened before the outage?")
+    assert found == {0, RELEASE}
+    assert "up to 10 October 2026" in heading
+
+
+@pytest.mark.parametrize("query", ["what happened since the outage?", "what happened before the outage?"])
+async def test_on_a_list_of_what_was_on_one_side_of_an_event_it_is_said_which_note_tells_of_that(
+    agent: Agent, query: str
+) -> None:
+    told = (await agent.recall("orders failed because the certificate broke")).found[0]
+    notices = (await agent.call("recall", query=query, limit=20))["notices"]
+    assert any(f'the outage" was read by the time of {told}.' in notice for notice in notices)
+
+
 async def test_what_was_moved_by_somebody_is_no_move_of_who_asks(agent: Agent) -> None:
     assert DOMAIN in (await listed(agent, "what happened since I moved?"))[0]
 

@@ -342,7 +342,9 @@ def _of_list(view: IndexView, asking: Asking, lists: Listed, limit: int, passing
     hits = [Hit(notes[end].note, found.get(end, item), listed=end not in found) for end, item in listed_ones.items()]
     kept = [hit for hit in hits if passing is None or passing(hit.ranked)]
     asked = lists.window
-    is_chronicle = asked is not None and asked.after is not None and asked.after < asking.wanted.now  # each did happen
+    is_of_what_comes = asking.of_now or bool(asking.intent and (asking.intent.due or asking.intent.planned))
+    has_begun = asked is not None and asked.after is not None and asked.after < asking.wanted.now
+    is_chronicle = has_begun and not is_of_what_comes  # each did happen
     if passing is None and not is_chronicle and (asking.question.past or not asking.wanted.include_outdated):
         kept = _folded(view, asking, kept)
     _, tensions = _around(view, kept, (), [hit.note.id for hit in kept], asking.wanted, 0)

@@ -47,6 +47,7 @@ from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
     looking_ahead,
+    nth_asked,
     outer_window,
     read_time,
     said_once,
@@ -81,7 +82,6 @@ _OF_WHAT_WAS = regex(
     r"|\b(?:ha|han|hemos) \w+[ai]do\b|\w{3,}(?:ó|aron|ieron)\b"
     r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
 )
-_NTH_ASKED = regex(spans.NTH_ASKED)
 _SOON = timedelta(days=7)
 _ARTICLE = regex(r"\A(?:the|dem|der|den|des|la|le|les|el|los|las|(?:our|unsere|notre|nuestr)\w*)\s+", re.IGNORECASE)
 _IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
@@ -215,9 +215,11 @@ class Asking:
 
     @property
     def lists_since(self) -> bool:
-        """Whether it asks for a list of all since an event."""
-        since = self.time is not None and bool(self.time.event) and self.time.relation in ("since", "after")
-        return since and self.intent is not None and self.intent.kind == "list"
+        """Whether it asks for a list of all since an event, or before it."""
+        time, intent = self.time, self.intent
+        if time is None or not time.event or intent is None or intent.kind != "list":
+            return False
+        return time.relation in ("since", "after") or _is_of_all_before(intent, time)
 
     @property
     def person(self) -> str:
@@ -285,7 +287,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         asks=asks_something(query),
         asks_back=asks_back(query),
         of_now=of_now,
-        nth=_nth_asked(query),
+        nth=nth_asked(query),
     )
 
 
@@ -315,12 +317,6 @@ def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[st
     return cache(lambda end: lack_of(asked, notes[end].note) if end in notes else "")
 
 
-def _nth_asked(query: str) -> int:
-    """Of "what was the first rent?" 1, of "the second" 2; else 0."""
-    found = _NTH_ASKED.search(spans.lowered(query))
-    return spans.ORDINALS[found.group()] + 1 if found else 0
-
-
 def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str) -> bool:
     """As in "what must be done by the end of the month?", which asks for what is due until then."""
     before = max(time.before or "", (time.coming or ("", ""))[1] or "")
@@ -331,12 +327,17 @@ def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str
 
 
 def _since_then(text: str, time: TimeReading | None) -> Intent | None:
-    """The list that is asked for of all since an event, whose name is no place: "what changed since the release?"."""
-    if time is None or not time.event or time.relation not in ("since", "after"):
+    """The list that is asked for of all since or before an event, whose name is no place: "since the release"."""
+    intent = intent_of(text.replace(time.event, " ", 1)) if time and time.event else None
+    if time is None or intent is None or intent.kind != "list" or intent.due:
         return None
-    intent = intent_of(text.replace(time.event, " ", 1))
-    is_list = intent is not None and intent.kind == "list" and not intent.due
-    return intent if is_list and intent and (intent.over or intent.types or time.relation == "since") else None
+    is_of_all_after = time.relation == "after" and (intent.over or intent.types)
+    return intent if time.relation == "since" or is_of_all_after or _is_of_all_before(intent, time) else None
+
+
+def _is_of_all_before(intent: Intent, time: TimeReading) -> bool:
+    """As "what happened before the move?", but not "which database did we have before Postgres?"."""
+    return time.relation == "before" and intent.over and not intent.place
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:
@@ -550,7 +551,7 @@ def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
         return TimeWindow(*instants(days, UTC), time.words, note_id, days)
     match time.relation:
         case "before" | "until":
-            return TimeWindow(None, happened, time.words, note_id)
+            return TimeWindow(None, happened, time.words, note_id, Span(None, moment(happened).date()))
         case "after" | "since":
             return TimeWindow(happened, None, time.words, note_id, Span(moment(happened).date(), None))
         case _:

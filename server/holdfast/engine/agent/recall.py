@@ -516,7 +516,7 @@ def reading_of(asking: Asking, found: Answer) -> list[str]:
     if found.passed and not found.hits:
         return [f"This offset is behind the last: {counted(found.passed, 'note')} fitted."]
     if found.listing is not None:
-        return _more_elsewhere(found.listing)
+        return [*_anchored(asking.window), *_more_elsewhere(found.listing)]
     if asking.idle == "empty":
         return ["The question names nothing that a note could be about, so nothing was looked for."]
     vacant = [found.vacant] if found.vacant else []
@@ -553,7 +553,7 @@ def time_read(asking: Asking, found: Answer) -> list[str]:
         return []
     if asking.intent is not None and asking.intent.planned and not any(not hit.ranked.weak for hit in found.hits):
         return [f"No note says that anything is planned for {named(window.days)}."]
-    notices = [f'"{window.words}" was read by the time of {window.event}.'] if window.event else []
+    notices = _anchored(window)
     if asking.of_now and found.hits and found.hits[0].note.event_time is None:  # what holds now holds then, too
         return notices
     if found.elsewhen and any(window.holds(hit.note.happened) for hit in found.hits):
@@ -563,6 +563,11 @@ def time_read(asking: Asking, found: Answer) -> list[str]:
     elif not found.hits:
         notices.append(f'Nothing that fits is from "{window.words}".')
     return notices
+
+
+def _anchored(window: TimeWindow | None) -> list[str]:
+    """Which note tells when it was that the question speaks of."""
+    return [f'"{window.words}" was read by the time of {window.event}.'] if window and window.event else []
 
 
 def standing_notices(view: IndexView, ports: Ports, vector: QueryVector | None) -> list[str]:
