@@ -422,3 +422,11 @@ def test_two_words_for_one_thing_make_no_two_things(older: str, newer: str) -> N
 )
 def test_of_two_words_for_its_like_each_is_a_thing_of_its_own(older: str, newer: str) -> None:
     assert likelihood(older, newer, 0.85) == 0.0
+
+
+def test_what_reading_two_languages_together_tells_counts_for_nothing() -> None:
+    """It has read English alone: a course in Spanish was taken for the tour, at another price."""
+    tour, course = "The price of the tour is 40 euros.", "El precio del curso es de 120 euros."
+    read = [likelihood_together(tour, course, 0.5, ReadTogether(odds, -5.0)) for odds in (-6.0, 6.0)]
+    assert read == [likelihood(tour, course, 0.5)] * 2
+    assert likelihood_together(tour, "The price of the tour is 55 euros.", 0.9, ReadTogether(6.0, -5.0)) >= FOLDED

@@ -37,7 +37,7 @@ from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import came_of_two, period_of
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, regex, table_parts
+from holdfast.model.words import folded, languages_of, regex, table_parts
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -57,6 +57,7 @@ _ONE_MORE = regex(r"\b(?:second|other|another|zweite[nrsm]?|andere[nrsm]?|deuxie
 _NTH = regex(r"\W*第 ?([\d一二三四五六七八九十百]+) ?(\w)")
 _OWN = frozenset("his her their sein seine seinen ihr ihre ihren son sa ses su sus".split())  # noqa: SIM905 - as one text
 _MY_SON = regex(r"\W*(?:my|our|the user's) (?:\w+ )?son\b", re.IGNORECASE)
+_DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
 _FEW = 2  # words in the one place in which two claims differ
 _PIECES, _SHARED_PIECES, _CHANGED_PIECES = -2.5, 4.0, 2.0  # weights for scripts without spaces
 # The odds for an order, where the cosine is known: fitted with what `holdfast.engine.agent.matters` adds, on the notes
@@ -174,7 +175,9 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
 def likelihood_together(older: str, newer: str, likeness: float, read: ReadTogether) -> float:
     """The same, also by what they say when they are read together: that tells what few shared words cannot."""
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
-    if _are_no_statements(statement(older), statement(newer)) or not (claim(older).spaced and claim(newer).spaced):
+    is_foreign = set(languages_of(older)).isdisjoint(languages_of(newer))  # two languages: the model has read English
+    is_unread = is_foreign or not (claim(older).spaced and claim(newer).spaced)
+    if is_unread or _are_no_statements(statement(older), statement(newer)):
         return judged(older, newer, likeness).likely
     if kind_of(older) != kind_of(newer):
         return _DONE if is_done(older, newer) else 0.0
@@ -249,9 +252,6 @@ def _judged(older: str, newer: str, likeness: float | None) -> Judged:
         odds = _AHEAD + _WEIGHED * max(weight, _LEAST) - _SIBLINGS * is_sibling - _FRAMED * frame
         odds += _TELLING * (claim(newer).changed or other.changed)
     return Judged(0.0 if is_sibling or is_apart else _likely(weight), odds)
-
-
-_DONE, _SURELY_AHEAD = 0.9, 3.0  # how likely what tells that it is done replaces it, by hand
 
 
 def _are_no_statements(one: Statement, other: Statement) -> bool:
