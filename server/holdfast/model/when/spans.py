@@ -402,7 +402,8 @@ PAST_MARKS = (
 # These do so only beside a verb in the past ("what was it before?"): alone they may speak of the order of steps.
 PAST_MARKS_BESIDE_VERB = (
     r"(?:before|earlier|until then|until now|vorher|zuvor|davor|bis dahin|bisher|antes|avant|prima|eerder)"
-    r"(?=\s*(?:[?.!,;]|$))|(?:vorher|zuvor|davor|antes|avant|prima)(?= \w+\s*(?:[?.!,;]|$))|"
+    r"(?=\s*(?:[?.!,;]|$))|avant(?= \w+\s*(?:[?.!,;]|$))|"
+    r"(?:vorher|zuvor|davor|antes|prima)(?=(?: (?:der|die|das|den|el|la|los|las|il|lo))? \w+\s*(?:[?.!,;]|$))|"
     r"(?<=(?:the|our|his|her) )(?:old|previous|former|prior|original|initial)"
     r"(?= (?!(?:session|conversation|chat|message|meeting|sprint|agent|step)s?\b)\w)|"
     r"(?:alte|vorige|vorherige|bisherige|frühere|ehemalige)[nrs]?(?= \w)|"
