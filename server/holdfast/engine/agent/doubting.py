@@ -157,15 +157,20 @@ def first_read(ranked: list[Ranked], read: Reading | None, notes: Callable[[str]
 def doubted_last(ranked: Sequence[Ranked]) -> list[tuple[int, Ranked]]:
     """Each with its place; what is doubted is weak and behind all that is strong, also where it was levelled with that.
 
-    A turn of a talk leaves out what was said before it: that it lacks something says less.
+    A turn of a talk leaves out what was said before it, and what went ahead of an older note need not repeat that one:
+    that these lack something says less.
     """
-    unsure = {place for place, item in enumerate(ranked) if item.doubt and not item.weak and not item.candidate.session}
+    unsure = {place for place, item in enumerate(ranked) if item.doubt and not item.weak and not _may_leave_out(item)}
     strong = [(place, item) for place, item in enumerate(ranked) if not item.weak and place not in unsure]
     if not strong:
         return list(enumerate(ranked))
     weak = [(place, item) for place, item in enumerate(ranked) if item.weak]
     most = max([DOUBTED, *(item.relevance for _, item in weak)])
     return [*strong, *((place, ranked[place]._replace(relevance=most)) for place in sorted(unsure)), *weak]
+
+
+def _may_leave_out(item: Ranked) -> bool:
+    return bool(item.candidate.session) or any(each.startswith("newer than ") for each in item.also)
 
 
 def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]]) -> Ranked:
