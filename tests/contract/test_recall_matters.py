@@ -1063,32 +1063,6 @@ async def test_what_is_of_something_else_goes_ahead_of_no_note_that_answers(read
     assert (await reader.recall("At what temperature is the fridge with the kegs?")).found[0] == first
 
 
-@pytest.mark.parametrize(
-    ("text", "other", "query"),
-    [
-        (
-            "The rota goes live in cardiology on 9 November.",
-            "The rota on the oncology wards starts on 25 January.",
-            "When does the rota go live in cardiology?",
-        ),
-        (
-            "Go-live for e-prescribing in surgery is 9 November.",
-            "E-prescribing on the medical wards starts on 25 January.",
-            "When does e-prescribing go live in surgery?",
-        ),
-    ],
-)
-async def test_what_is_told_of_another_place_stands_for_nothing_of_the_one_that_is_asked_for(
-    reader: Agent, text: str, other: str, query: str
-) -> None:
-    first = (await reader.remember(text))["id"]
-    reader.clock.forward(days=60)
-    second = (await reader.remember(other))["id"]
-    answer = await reader.recall(query)
-    assert answer.found == [first, second]
-    assert behind(answer) == [[], []]
-
-
 async def test_where_nothing_but_the_place_differs_the_place_has_changed(reader: Agent) -> None:
     old = (await reader.remember("Ann lives in Berlin."))["id"]
     reader.clock.forward(days=60)

@@ -192,9 +192,9 @@ def answer(
     hits, matters = _hits(view, asking, best, others, folding=passing is None)
     if not asking.question.past:  # what is only newer goes before no person
         hits.sort(key=lambda hit: not set(_ABOUT) <= set(hit.ranked.also))
+    passed, hits = min(offset, len(hits)), hits[offset:most]
     if asking.time is None:  # what is of another time may say what held then
         hits = [replace(hits[at], ranked=item) for at, item in doubted_last([hit.ranked for hit in hits])]
-    passed, hits = min(offset, len(hits)), hits[offset:most]
     shown = [note.id for hit in hits for note in (hit.note, *(item.note for item in hit.earlier))]
     seeds = [hit.note.id for hit in hits if explain or not hit.ranked.weak]  # what is beside a doubtful one says little
     around, tensions = _around(view, hits, seeds, shown, found.wanted, min(most - offset, MOST_RELATED))

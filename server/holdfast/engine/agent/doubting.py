@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import takewhile
 from statistics import fmean
 from typing import Final
 
@@ -34,7 +33,7 @@ from holdfast.model.ranking import (
     levelled,
     with_odds,
 )
-from holdfast.model.statement import ARTICLES, VERBS, stem
+from holdfast.model.statement import stem
 from holdfast.model.when import spans
 from holdfast.model.when.questions import TimeReading
 from holdfast.model.words import STOP_WORDS, folded, inside, query_terms, regex, written_as_names
@@ -62,15 +61,9 @@ _ASKS_WHO = regex(r"\W*(?:and )?(?:who|whom|whose|wer|wem|wen|wessen|qui|quien|q
 _OWNER_FIRST = regex(r"\W*([^\W\d_]{2,})['\u2019]s\b")  # "Ida's shoe size"
 _WORDS, _HYPHENED = regex(r"[^\W\d_]+"), regex(r"[\w-]+")
 _PASSING = regex(  # of which a fact of somebody is soon none
-    r"\b(?:this (?:week|month|morning)|today|currently|right now|at the moment|diese[nr] (?:Woche|Monat)|heute|derzeit|"
-    r"cette semaine|aujourd'hui|en ce moment|esta semana|hoy|ahora|"
-    r"I(?:'| a)m (?!living|working|studying|learning)\w+ing)\b"
+    r"\b(?:this (?:week|month|morning)|today|right now|at the moment|diese[nr] (?:Woche|Monat)|cette semaine|"
+    r"en ce moment|esta semana)\b|\AI(?:'| a)m (?:going|ordering|buying|switching|waiting)\b"
 )
-_BEHIND_WHERE = regex(
-    rf"\b(?:in|on|at|for|within|across|im|am|auf|fur|bei|beim|en|para|dans|pour|chez|sur)\s+"
-    rf"(?:(?:{'|'.join(sorted(ARTICLES))}|our|my|unser\w*|all|each)\s+)*(?=((?:[^\W\d_][\w'-]*\s*){{1,4}}))"
-)
-_VERB_STEMS = frozenset(map(stem, VERBS))
 _NTH = {nth: {word for word, place in spans.ORDINALS.items() if place + 1 == nth} for nth in (1, 2, 3)}
 
 
@@ -214,30 +207,6 @@ def before_that(question: Question, time: TimeReading | None) -> Question:
     left, terms = question.text.replace(time.event, ""), frozenset(query_terms(time.event))
     seldom, extraordinary = question.seldom - terms, question.extraordinary - terms
     return replace(question, text=left, seldom=seldom, extraordinary=extraordinary)
-
-
-def is_of_elsewhere(older: str, newer: str, asked: Collection[str]) -> bool:
-    """Whether a newer text tells of another place or group than an older one does, where one of these words names it.
-
-    As "the rota starts in oncology in May" beside "goes live in cardiology in March", if cardiology is asked for. Where
-    they differ in nothing else the place is what is told, and it has changed.
-    """
-    one, other = claim(older), claim(newer)
-    there, here = _where(one) - other.stems, _where(other) - one.stems
-    if other.changed or not there or not here or (there | here).isdisjoint(map(stem, asked)):
-        return False
-    mine, its = ({term.stem for term in each.head} for each in (one, other))
-    return bool(mine - there - other.stems and its - here - one.stems)
-
-
-def _where(said: Claim) -> frozenset[str]:
-    """The stems of what stands behind "in", "on", "for" and the like, up to the next word that says nothing."""
-    telling = {term.stem for term in said.head if term.kind != "value" and not term.generic} - _VERB_STEMS
-    found = set[str]()
-    for match in _BEHIND_WHERE.finditer(folded(said.text)):
-        words = map(stem, match[1].split())
-        found.update(takewhile(telling.__contains__, words))
-    return frozenset(found)
 
 
 def placed_in(question: Question, found: Found) -> Question:
@@ -446,12 +415,15 @@ def _names_known(question: Question, ranked: Iterable[Ranked]) -> frozenset[str]
 
 def place_among_own(note: Note) -> int:
     """First who somebody is, then what is a fact of them, then all else; what they prefer and what passes last."""
-    if note.type == "preference" or _PASSING.search(note.content):
-        return 3 if note.type == "preference" else 4
     names_them = bool(names_told(note.content))
-    if not (note.about_self or names_them):
-        return 2
-    return 0 if note.type == "person" or (note.about_self and names_them) else 1 if note.type == "fact" else 2
+    is_of_them = note.about_self or names_them
+    if is_of_them and (note.type == "person" or (note.about_self and names_them)):
+        return 0
+    if note.type == "preference":
+        return 3
+    if _PASSING.search(note.content):
+        return 4
+    return 1 if is_of_them and note.type == "fact" else 2
 
 
 def bare(note: Note) -> RankCandidate:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
-from holdfast.engine.agent.doubting import is_of_elsewhere
 from holdfast.index.rows import IndexedNote, LinkRow, contradicting, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model.claims import claim, said_besides
@@ -503,9 +502,7 @@ def _heads(
         is_named = names.issuperset(found[old].candidate.matched) and not names.isdisjoint(lost)
         needs = "" if lacking(old) else lacking(new)
         is_other = bool(found[new].doubt) and not found[old].doubt
-        elsewhere = is_of_elsewhere(matters.texts[old], matters.texts[new], lost | _lost(found[new], found[old]))
-        needed_in_spite = max(_NEEDED_IN_SPITE[needs], UNASKED * is_named, FOLDED * is_other, float(elsewhere))
-        is_unsure = matters.of(old, new) < needed_in_spite
+        is_unsure = matters.of(old, new) < max(_NEEDED_IN_SPITE[needs], UNASKED * is_named, FOLDED * is_other)
         if is_unsure and odds < math.inf:
             continue
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken

@@ -215,11 +215,11 @@ class Asking:
 
     @property
     def lists_since(self) -> bool:
-        """Whether it asks for a list of all since an event, or before it."""
+        """Whether it asks for a list of all since an event."""
         time, intent = self.time, self.intent
         if time is None or not time.event or intent is None or intent.kind != "list":
             return False
-        return time.relation in ("since", "after") or _is_of_all_before(intent, time)
+        return time.relation in ("since", "after")
 
     @property
     def person(self) -> str:
@@ -327,17 +327,12 @@ def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str
 
 
 def _since_then(text: str, time: TimeReading | None) -> Intent | None:
-    """The list that is asked for of all since or before an event, whose name is no place: "since the release"."""
+    """The list that is asked for of all since an event, whose name is no place: "since the release"."""
     intent = intent_of(text.replace(time.event, " ", 1)) if time and time.event else None
     if time is None or intent is None or intent.kind != "list" or intent.due:
         return None
     is_of_all_after = time.relation == "after" and (intent.over or intent.types)
-    return intent if time.relation == "since" or is_of_all_after or _is_of_all_before(intent, time) else None
-
-
-def _is_of_all_before(intent: Intent, time: TimeReading) -> bool:
-    """As "what happened before the move?", but not "which database did we have before Postgres?"."""
-    return time.relation == "before" and intent.over and not intent.place
+    return intent if time.relation == "since" or is_of_all_after else None
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:
@@ -551,7 +546,7 @@ def _window(happened: str, note_id: str, time: TimeReading) -> TimeWindow:
         return TimeWindow(*instants(days, UTC), time.words, note_id, days)
     match time.relation:
         case "before" | "until":
-            return TimeWindow(None, happened, time.words, note_id, Span(None, moment(happened).date()))
+            return TimeWindow(None, happened, time.words, note_id)
         case "after" | "since":
             return TimeWindow(happened, None, time.words, note_id, Span(moment(happened).date(), None))
         case _:
