@@ -454,8 +454,7 @@ def _ranked(view: IndexView, asking: Asking, wanted: Filter, limit: int) -> list
     if retired and not asking.question.past:
         ranked = _replaced(view, asking, ranked, chains, wanted)
     ranked = _newest_first(view, ranked, chains, asking.question)
-    ranked = first_read(ranked, asking.reading, lambda end: [item.note for item in view.notes([end]).values()])
-    return levelled(ranked)
+    return levelled(first_read(ranked, asking.reading, lambda end: [item.note for item in view.notes([end]).values()]))
 
 
 def _doubted(view: IndexView, asking: Asking, ranked: Sequence[Ranked], most: int) -> list[Ranked]:

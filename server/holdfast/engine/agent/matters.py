@@ -482,7 +482,10 @@ def _heads(
     pairs = matters.likely.keys() | matters.odds.keys()
     best = sorted(((_z(item), end) for end, item in found.items()), reverse=True)[:3]  # a pair, and the next
     for old, new in sorted(pairs, key=lambda pair: (matters.said[pair[1]], pair), reverse=True):
-        if not {old, new} <= found.keys() or not naming.isdisjoint(lost := _lost(found[old], found[new])):
+        if old not in found or new not in found:
+            continue
+        lost = _lost(found[old], found[new])
+        if not naming.isdisjoint(lost):
             continue
         line = UNASKED if found[old].weak else FOLDED  # who hardly answers is one line already
         answers_as_well, place = found[new].has_the_words_of(found[old]), places.get(new, _NOWHERE)

@@ -47,7 +47,6 @@ from holdfast.model.when.questions import (
     TimeReading,
     asks_back,
     looking_ahead,
-    nth_asked,
     outer_window,
     read_time,
     said_once,
@@ -82,6 +81,7 @@ _OF_WHAT_WAS = regex(
     r"|\b(?:ha|han|hemos) \w+[ai]do\b|\w{3,}(?:ó|aron|ieron)\b"
     r"|\b(?:ai|a|avons|avez|ont|sommes)(?:-\w+)? (?:\w+ )?\w+ée?s?\b"
 )
+_NTH_ASKED = regex(spans.NTH_ASKED)
 _SOON = timedelta(days=7)
 _ARTICLE = regex(r"\A(?:the|dem|der|den|des|la|le|les|el|los|las|(?:our|unsere|notre|nuestr)\w*)\s+", re.IGNORECASE)
 _IS_DONE_TO = regex(r"\b(?:was|were|been|got) moved\b")  # an appointment; who moves house does it themselves
@@ -216,10 +216,8 @@ class Asking:
     @property
     def lists_since(self) -> bool:
         """Whether it asks for a list of all since an event."""
-        time, intent = self.time, self.intent
-        if time is None or not time.event or intent is None or intent.kind != "list":
-            return False
-        return time.relation in ("since", "after")
+        since = self.time is not None and bool(self.time.event) and self.time.relation in ("since", "after")
+        return since and self.intent is not None and self.intent.kind == "list"
 
     @property
     def person(self) -> str:
@@ -287,7 +285,7 @@ def read_question(ports: Ports, query: str, wanted: Filter, space: str | None) -
         asks=asks_something(query),
         asks_back=asks_back(query),
         of_now=of_now,
-        nth=nth_asked(query),
+        nth=_nth_asked(query),
     )
 
 
@@ -317,6 +315,12 @@ def lacking_of(asking: Asking, notes: Mapping[str, IndexedNote]) -> Callable[[st
     return cache(lambda end: lack_of(asked, notes[end].note) if end in notes else "")
 
 
+def _nth_asked(query: str) -> int:
+    """Of "what was the first rent?" 1, of "the second" 2; else 0."""
+    found = _NTH_ASKED.search(spans.lowered(query))
+    return spans.ORDINALS[found.group()] + 1 if found else 0
+
+
 def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str) -> bool:
     """As in "what must be done by the end of the month?", which asks for what is due until then."""
     before = max(time.before or "", (time.coming or ("", ""))[1] or "")
@@ -327,12 +331,12 @@ def _is_to_be_done_until(time: TimeReading, query: str, intent: Intent, now: str
 
 
 def _since_then(text: str, time: TimeReading | None) -> Intent | None:
-    """The list that is asked for of all since an event, whose name is no place: "since the release"."""
-    intent = intent_of(text.replace(time.event, " ", 1)) if time and time.event else None
-    if time is None or intent is None or intent.kind != "list" or intent.due:
+    """The list that is asked for of all since an event, whose name is no place: "what changed since the release?"."""
+    if time is None or not time.event or time.relation not in ("since", "after"):
         return None
-    is_of_all_after = time.relation == "after" and (intent.over or intent.types)
-    return intent if time.relation == "since" or is_of_all_after else None
+    intent = intent_of(text.replace(time.event, " ", 1))
+    is_list = intent is not None and intent.kind == "list" and not intent.due
+    return intent if is_list and intent and (intent.over or intent.types or time.relation == "since") else None
 
 
 def _time_of(query: str, now: datetime) -> TimeReading | None:

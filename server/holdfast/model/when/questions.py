@@ -26,7 +26,6 @@ _PLAIN = regex(
     re.IGNORECASE,
 )
 _SHORT_DAY = regex(rf"\d{{1,2}}(?:/\d{{1,2}}|\.\d{{1,2}}\.)[{re.escape(spans.EDGES)}]*")
-_NTH_ASKED = regex(spans.NTH_ASKED)
 _TOKEN = regex(r"[^\s,;]+")
 _PART_HYPHEN = regex(r"\b(mid|early|late|mi)-(?=\w)")
 _QUOTED = regex(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|(?<!\S)--[\w-]+(?:[ =]\S+)?")
@@ -180,12 +179,6 @@ def without_time(query: str, reading: TimeReading) -> str:
 
 _BETWEEN = regex(r"(?P<open>[\s,]*\()?[\s,]*(?:(?:so|that is|from) )?")  # a time and the same in other words
 _MOST_BETWEEN = 12  # signs
-
-
-def nth_asked(query: str) -> int:
-    """Of "what was the first rent?" 1, of "the second" 2; else 0."""
-    found = _NTH_ASKED.search(spans.lowered(query))
-    return spans.ORDINALS[found.group()] + 1 if found else 0
 
 
 def said_once(query: str, reading: TimeReading, now: datetime) -> tuple[TimeReading, str]:
