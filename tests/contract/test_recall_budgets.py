@@ -13,6 +13,7 @@ import pytest
 from counts import TOKENIZER, most_counted
 from holdfast.engine.agent.answer import Hit
 from holdfast.engine.agent.doubting import bare
+from holdfast.engine.agent.matters import Earlier
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.ports import Caller
 from holdfast.model.note import RANDOM_BITS, Note, note_id
@@ -288,6 +289,19 @@ def test_in_the_smallest_budget_a_model_is_shown_the_first_note_before_all_else(
         assert budget < 150 or [each["id"] for each in shape["results"]][:1] == [first.note.id]
         assert budget < 40 or TOKENIZER.count(text) <= budget
         assert budget < 110 or TOKENIZER.count(told) <= budget
+
+
+def test_where_room_is_short_a_weak_hit_is_cut_before_the_note_that_alone_says_it_is_left_out() -> None:
+    caller = Caller("harbour", "here", "test")
+    why = "so that whoever works at the mill on the other bank is there before the first shift begins"
+    hit, old = hit_of(f"Route 7 leaves the depot at 5:55 now, {why}."), hit_of("Route 7 ends at the harbour.").note
+    old = replace(old, id="mem_01bbbbbbbbbbbbbb")
+    weak = Hit(hit.note, Ranked(bare(hit.note), 0.3, 0.5, untold=(old.id,)), (Earlier(old, 60),), shown=hit.shown)
+    shown = set()
+    for tokens in range(100, 400, 2):
+        text = render.text_of(Recalled((weak,), (), (), budget_of(tokens), None, None, "evt_1", ()), caller)
+        shown.add((why in text, "ends at the harbour" in text))
+    assert {(False, True), (True, True)} <= shown
 
 
 def test_a_note_that_is_shown_in_the_smallest_budget_is_marked_as_doubtful_and_as_outdated() -> None:

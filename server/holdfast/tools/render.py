@@ -230,8 +230,8 @@ def _forms(hit: Hit, caller: Caller, mark: str, room: Room, line: int) -> Iterat
         for shown in (hit.shown, *cuts(hit.shown, hit.terms, room.left - bare)):
             if room.take(text := _whole(less := replace(hit, shown=shown), caller, mark)):
                 yield less, text
-    lengths = dict.fromkeys((line or LINE_TOKENS, LINE_TOKENS))
-    for most, untold in product(lengths, dict.fromkeys((hit.ranked.untold, ()))):
+    behind, lengths = dict.fromkeys((hit.ranked.untold, ())), dict.fromkeys((line or LINE_TOKENS, LINE_TOKENS))
+    for untold, most in product(behind, lengths):
         if room.take(text := _line(hit, caller, mark, untold, most)):
             yield hit, text
 
