@@ -499,13 +499,13 @@ def are_entries(older: str, newer: str) -> bool:
 
 
 @lru_cache(2048)
-def _series(said: Claim) -> list[set[str]]:
+def _series(said: Claim) -> tuple[frozenset[str], ...]:
     """The codes of its subject, its days and months but no years, amounts right behind one of these, other words."""
     codes = {term.stem for term in said.head if term.subject and CODE.fullmatch(term.text)}
     days = {term.stem for term in said.head if term.sort == "date" and not term.stem[2:].isdecimal()}
     both = zip(said.head, said.head[1:], strict=False)
     much = {two.stem for one, two in both if one.stem in days and two.sort.startswith(("amount", "figure"))}
-    return [codes, days, much, {term.stem for term in said.head if term.kind != "value"}]
+    return tuple(map(frozenset, (codes, days, much, {term.stem for term in said.head if term.kind != "value"})))
 
 
 def _fill_one_form(both: _Both) -> bool:
@@ -551,10 +551,10 @@ def _is_kin_of(older: Claim, newer: Claim) -> bool:
 
 
 @lru_cache(2048)
-def _kin_in(said: Claim) -> set[str]:
+def _kin_in(said: Claim) -> frozenset[str]:
     """The relatives in a subject, each by one of its words; "Frau" before a name is a title, "son" may be French."""
     following, son = [*said.head[1:], None], {"son"} if _MY_SON.match(said.text) else set()
-    return son | {
+    return frozenset(son) | {
         SAME_KIN.get(term.text, term.text)
         for term, after in zip(said.head, following, strict=False)
         if term.subject and term.text in KIN and not (term.text == "frau" and after and after.kind == "name")
