@@ -119,6 +119,13 @@ async def test_who_somebody_is_comes_before_what_of_them_soon_passes(agent: Agen
     assert (await agent.recall("who am I?")).found[:2] == [name["id"], lifting["id"]]
 
 
+async def test_who_somebody_is_comes_first_also_where_it_is_told_with_what_soon_passes(agent: Agent) -> None:
+    name = await agent.remember("I am Tomas Rieger, an architect in Graz, and off work this week.", about_self=True)
+    await agent.remember("I have two sons.", about_self=True)
+    await agent.remember("I like short answers.", about_self=True, type="preference")
+    assert (await agent.recall("who am I?")).found[0] == name["id"]
+
+
 async def test_who_somebody_is_comes_first_also_where_nothing_is_marked_as_about_them(agent: Agent) -> None:
     person = str((await agent.remember("User is Priya Raman, 34, an engineer in Bristol.", type="person"))["id"])
     await agent.remember("User prefers short answers: the command first.")
