@@ -430,3 +430,9 @@ def test_what_reading_two_languages_together_tells_counts_for_nothing() -> None:
     read = [likelihood_together(tour, course, 0.5, ReadTogether(odds, -5.0)) for odds in (-6.0, 6.0)]
     assert read == [likelihood(tour, course, 0.5)] * 2
     assert likelihood_together(tour, "The price of the tour is 55 euros.", 0.9, ReadTogether(6.0, -5.0)) >= FOLDED
+
+
+def test_a_name_that_is_grammar_elsewhere_makes_no_other_language_of_an_english_text() -> None:
+    older, newer = "Elspeth Ward: non weight bearing, crutches.", "Surgeon cleared Elspeth for full load."
+    likely = [likelihood_together(older, newer, 0.6, ReadTogether(odds, -5.0)) for odds in (-6.0, 6.0)]
+    assert likely[0] < likely[1]

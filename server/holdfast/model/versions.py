@@ -37,7 +37,7 @@ from holdfast.model.identifiers import which_of
 from holdfast.model.numbers import came_of_two, period_of
 from holdfast.model.statement import CODE, LONGEST, NEGATIONS, PAID, SINCE, Statement, is_done, kind_of, statement, stem
 from holdfast.model.values import spelled_as
-from holdfast.model.words import folded, languages_of, regex, table_parts
+from holdfast.model.words import folded, is_one_english, regex, table_parts
 
 LED, FOLDED, UNASKED = 0.002, 0.5, 0.85
 BESIDE = 0.49  # of two that were read and told in one go: not folded, the newer goes ahead
@@ -175,8 +175,9 @@ def likelihood(older: str, newer: str, likeness: float | None) -> float:
 def likelihood_together(older: str, newer: str, likeness: float, read: ReadTogether) -> float:
     """The same, also by what they say when they are read together: that tells what few shared words cannot."""
     older, newer = older[:LONGEST], spelled_as(older[:LONGEST], newer[:LONGEST])
-    is_foreign = set(languages_of(older)).isdisjoint(languages_of(newer))  # two languages: the model has read English
-    is_unread = is_foreign or not (claim(older).spaced and claim(newer).spaced)
+    is_unread = is_one_english(older, newer) or not (
+        claim(older).spaced and claim(newer).spaced
+    )  # English alone is read
     if is_unread or _are_no_statements(statement(older), statement(newer)):
         return judged(older, newer, likeness).likely
     if kind_of(older) != kind_of(newer):

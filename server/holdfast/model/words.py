@@ -221,6 +221,7 @@ FRAME_WORDS: Final[frozenset[str]] = frozenset().union(*FRAMES)
 NOT_ENGLISH: Final = FRAME_WORDS - STOP_WORDS - OPEN_WORDS - FRAMES[0]
 # By language, as in `FRAMES`; the last one is all others.
 _GRAMMARS: Final = (STOP_WORDS | FRAMES[0], *FRAMES[1:4], frozenset[str]().union(*FRAMES[4:]))
+_PLAINLY = 2  # words of a grammar, from which on a text is in that language
 _ENGLISH_ALONE: Final = _GRAMMARS[0].difference(*FRAMES[1:])  # "was" is German too
 _OPEN: Final = (_OPEN_ENGLISH, *(frozenset(text.split()) for text in _OPEN_ELSEWHERE), frozenset[str]())
 # A word of those that ask for whatever there is, where it is what is asked about: "what happened to the list?"
@@ -248,6 +249,16 @@ def languages_of(text: str) -> tuple[int, ...]:
     if counts[0] == max(counts) and not _ENGLISH_ALONE.isdisjoint(words):
         return (0,)
     return tuple(number for number, count in enumerate(counts) if count == max(counts))
+
+
+def is_one_english(one: str, other: str) -> bool:
+    """Whether of two texts one is in English and the other plainly is not: a single word of grammar may be a name."""
+    for text, its in ((one, languages_of(other)), (other, languages_of(one))):
+        languages = languages_of(text)
+        foreign = in_languages(languages, _GRAMMARS) - STOP_WORDS
+        if its == (0,) and 0 not in languages and len(foreign.intersection(folded_words(text))) >= _PLAINLY:
+            return True
+    return False
 
 
 def in_languages(languages: tuple[int, ...], by_language: Sequence[frozenset[str]]) -> frozenset[str]:
