@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+import holdfast.engine.agent.remember
 from holdfast.engine.agent.remember import Remember, remember
-from holdfast.errors import InvalidArgumentError
+from holdfast.engine.commit import commit
+from holdfast.engine.ports import Caller, Ports
+from holdfast.errors import InvalidArgumentError, StorageError
 from holdfast.index.note_index import NoteIndex
 from holdfast.index.projection import Update
 from holdfast.index.rows import Place
 from holdfast.model.note import EDGE_TYPES, NOTE_TYPES, TIERS, Note, is_note_id
+from holdfast.store.stored import Change, Committed
 from served import SELF, SPACE, Agent, Clock, made_up_secret, serving
-from worlds import CALLER, ask, living
+from worlds import CALLER, PATIENCE, ask, found, keep, living, show
 
 pytestmark = pytest.mark.anyio
 
@@ -280,6 +286,57 @@ async def test_the_self_note_is_made_once_however_many_begin(agent: Agent) -> No
     assert [path.name for path in agent.files.glob(f"memories/**/*{SELF}*")] == [f"self.{SELF}.md"]
     node = await agent.node(SELF)
     assert (node["type"], node["tier"], node["title"]) == ("person", "core", "Self")
+
+
+async def test_of_many_that_begin_at_once_none_waits_for_more_than_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but what makes the Self note get to the disk together: a slow disk is waited for once, not for each."""
+    words, there, all_there = ("buoy", "lamp", "rope", "gull", "tide", "mole"), [], anyio.Event()
+
+    async def meeting(ports: Ports, caller: Caller, op: str, changes: Sequence[Change], *more: Any) -> Committed:
+        if SELF not in {change.after.id for change in changes if change.after}:
+            there.append(op)
+            if len(there) == len(words) - 1:
+                all_there.set()
+            await all_there.wait()
+        return await commit(ports, caller, op, changes, *more)
+
+    monkeypatch.setattr(holdfast.engine.agent.remember, "commit", meeting)
+    async with living(tmp_path) as memory:
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                for word in words:
+                    tasks.start_soon(keep, memory, f"A {word}.")
+        assert sorted(found(await ask(memory, " ".join(words)))) == sorted(f"A {word}." for word in words)
+
+
+async def test_where_the_first_of_many_is_refused_another_makes_the_self_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lost but what was refused."""
+    refused: list[str] = []
+
+    async def refusing(ports: Ports, caller: Caller, op: str, changes: Sequence[Change], *more: Any) -> Committed:
+        if not refused:
+            refused.append(op)
+            await anyio.wait_all_tasks_blocked()
+            raise StorageError("The disk refused it.", "Make room.")
+        return await commit(ports, caller, op, changes, *more)
+
+    async def store(word: str) -> None:
+        with suppress(StorageError):
+            stored.append((await keep(memory, f"A {word}.")).note.content)
+
+    monkeypatch.setattr(holdfast.engine.agent.remember, "commit", refusing)
+    stored: list[str] = []
+    async with living(tmp_path) as memory:
+        async with anyio.create_task_group() as tasks:
+            for word in ("buoy", "lamp", "rope", "gull"):
+                tasks.start_soon(store, word)
+        assert len(stored) == 3
+        assert sorted(found(await ask(memory, "buoy lamp rope gull"))) == sorted(stored)
+        assert (await show(memory, SELF)).note.title == "Self"
 
 
 async def test_what_is_about_the_user_is_defined_on_self(agent: Agent) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
+
+import anyio
 
 from holdfast.engine.encoding import Encoded, identity
 from holdfast.engine.ports import Caller, Ports
@@ -50,6 +52,7 @@ LARGEST_QUERY = 64 * 1024
 LONGEST_LINE = 500
 MOST_TAGS, LONGEST_TAG = 32, 64
 MOST_IDS = 50
+BEARING_SECONDS = 30.0  # how long notes wait for the first one and Self; as long as for a key
 QUOTED_TOKENS = 40  # tokens of a title in a notice
 SELF_TITLE = "Self"
 SELF_TEXT = "The person this memory belongs to. Notes about them are linked from here."
@@ -369,6 +372,24 @@ def _made(done: Committed, vectors: Mapping[str, Encoded]) -> list[MadeVectors]:
 async def is_selfless(ports: Ports) -> bool:
     """Whether there is no Self note, not even one whose file cannot be read just now."""
     return not await ports.index.notes([SELF_ID]) and not await ports.index.files_of([SELF_ID])
+
+
+@asynccontextmanager
+async def bearing_self(ports: Ports, *, selfless: bool) -> AsyncIterator[set[str]]:
+    """The key to own beside others where the Self note is to be stored with what the caller stores; else none.
+
+    Of those that come together to a new memory the first stores it. The others wait for that alone: owning the same key
+    each of them would wait for all in front, some flushes of the disk each.
+    """
+    if selfless and not ports.bearing.locked():
+        async with ports.bearing:
+            yield {SELF_ID}
+            return
+    if selfless:
+        with anyio.move_on_after(BEARING_SECONDS):
+            async with ports.bearing:
+                pass  # the first is done, or has failed
+    yield {SELF_ID} if selfless and await is_selfless(ports) else set()
 
 
 def self_change(now: str) -> Change:

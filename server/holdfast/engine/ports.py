@@ -335,6 +335,7 @@ class Ports:
     waiting: TranscriptQueue | None = None
     raw_turns: bool = False  # what nobody distils stays, as it was said
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    bearing: anyio.Lock = field(default_factory=anyio.Lock)  # of whoever stores the Self note with a first one
     refusals: Refusals = field(default_factory=Refusals)  # of the encoder, until they are tried again
     joined: dict[Caller, Batcher[Any, Any]] = field(default_factory=dict)  # updates of NOW that wait for the same page
     uses: Uses = field(default_factory=Uses)  # that follow their answers

@@ -13,6 +13,7 @@ from holdfast.engine.commit import (
     SELF_TEXT,
     SELF_TITLE,
     TextGate,
+    bearing_self,
     check_choice,
     check_count,
     check_known,
@@ -315,9 +316,8 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
     keys = {note.id, *wanted.guards, *(item.note.id for item in old)}
     vectors = {note.id: encoded}
     if selfless:
-        keys.add(SELF_ID)
         vectors[SELF_ID] = await encode_note(ports, SELF_TITLE, SELF_TEXT)
-    async with ports.store.hold(keys) as made:
+    async with bearing_self(ports, selfless=selfless) as own, ports.store.hold(keys | own) as made:
         await check_known(ports, made)
         place = await ports.index.place(note, ports.now)
         if place.same is not None:
@@ -326,7 +326,7 @@ async def _store(ports: Ports, caller: Caller, wanted: _Wanted) -> NoteStored | 
             note = replace(note, seq=place.seq + 1)
         note = replace(note, connections=_links(ports.now, note, wanted.asked, old, close, place.before))
         retired, already = await _retired(ports, note, old, note.created)
-        born = [self_change(ports.now)] if selfless and await is_selfless(ports) else []
+        born = [self_change(ports.now)] if own and await is_selfless(ports) else []
         changes = [*born, Change(None, note), *retired]
         done = await commit(ports, caller, "remember", changes, vectors, _detail(caller, wanted))
     ports.events.publish(MemoryStoredEvent(note.id, note.content, memory_type(note.type), note.confidence))
