@@ -838,7 +838,7 @@ MUTATIONS = (
              "item.key in self.offered, not item.urgent,", "item.key in self.offered,",
              (f"{_MAINTENANCE}test_a_pair_that_was_judged_and_has_changed_since_comes_before_what_nobody_judged",)),
     Mutation("reading-not-asked", 7, "what reading two notes tells is passed over", "model/maintenance.py",
-             "    if anew + again < _enough(pair, seen, said, least):", "    if anew + again < 1.1:",
+             "    if anew + again < _enough(pair, seen, said, least) and not is_named:", "    if anew + again < 1.1:",
              ("tests/unit/test_maintenance.py::test_reading_a_pair_tells_of_which_kind_it_is",)),
     Mutation("doubtful-offered", 7, "what words do not show is offered though nobody read it",
              "engine/maintenance/candidates.py",

@@ -80,6 +80,7 @@ LEAST_TOLD, SURELY_TOLD = 0.12, 0.5  # how likely a pair that was read is no two
 LEAST_WHERE_TOLD, SURELY_READ = 0.04, 3.0  # the same where words tell it, or what reading alone says (log odds)
 LEAST_IN_PART = 0.2  # the same for another value of one thing of many that a long note tells
 BY_WORDS = 0.5  # how sure a pair is of which words alone tell
+NAMED = 0.3  # how likely two tell one fact for `remember` to name the one when it is told the other
 IN_WORDS, SAME_WORDS = 0.36, 0.6  # of the shorter's words by weight: notes belong together, and say the same
 LEAST_WEIGHED, FEWEST_NOTES = 2.5, 30  # rare words that a note is taken to have; notes that a memory is
 MOST_HAVING = 100  # notes with a word by which two are found
@@ -162,6 +163,7 @@ class Seen:
     open: frozenset[Kind]
     asked: frozenset[Kind]
     is_apart: bool = False  # a group with both was declined
+    likely: float = 0.0  # how likely they tell one fact, where that was found out when the later one was stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +221,11 @@ def _pair(seed: Text, item: Near, rank: int, kinds: Collection[Kind]) -> Candida
     is_near = item.likeness >= LINK and rank < LINKS_EACH
     may = _open(later.note, earlier.note, item, differ=comparison.difference != "none")
     may = may if is_near else may - {"links"}
-    seen = Seen(item.likeness, comparison, frozenset(may), frozenset(kinds), is_apart=item.is_apart)
+    seen = Seen(item.likeness, comparison, frozenset(may), frozenset(kinds), item.is_apart, item.likely or 0.0)
     kind = next((kind for kind in _fitting(later.note, earlier.note, seen) if kind in seen.open & seen.asked), None)
     evidence = comparison.shared + item.likeness
-    if not seen.open & seen.asked or (kind is None and (evidence < PERHAPS or item.is_linked)):
+    is_far = evidence < PERHAPS and seen.likely < NAMED
+    if not seen.open & seen.asked or (kind is None and (item.is_linked or is_far)):
         return None
     pair = Candidate("conflicts", (later, earlier), 0.0, urgent=item.has_changed, seen=seen)
     if kind is None or (kind == "merges" and item.is_apart and evidence < CLEAR):
@@ -385,7 +388,8 @@ def _told_in_part(earlier: Note, later: Note, seen: Seen, said: ReadTogether) ->
 def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
     """A pair as what reading the two together tells; None where that is two things, or a kind that is not asked for.
 
-    What is near enough for a link, and shows no more by its words, is another kind only if reading says so surely.
+    What is near enough for a link, and shows no more by its words, is another kind only if reading says so surely. What
+    `remember` named to whoever stored the later one is offered, that nothing is asked once and then never again.
     """
     seen = pair.seen
     if seen is None:
@@ -396,7 +400,8 @@ def as_read(pair: Candidate, said: ReadTogether) -> Candidate | None:
         return pair if pair.kind == "links" else None
     anew, again = _told_in_part(earlier, later, seen, said) if is_long else told(seen, said)
     written, least = (None, 0.0) if is_long else _as_written(earlier, later, seen)
-    if anew + again < _enough(pair, seen, said, least):
+    is_named = seen.likely >= NAMED and "conflicts" in seen.open
+    if anew + again < _enough(pair, seen, said, least) and not is_named:
         return pair if pair.kind == "links" else None
     ordered = _by_reading(anew, again, written, is_clear=seen.comparison.difference != "none" or _tells_change(later))
     kind = next((kind for kind in ordered if kind in seen.open), None)

@@ -40,6 +40,7 @@ from holdfast.index.view import IndexView
 from holdfast.model import versions
 from holdfast.model.claims import parts_that_differ, said_besides, say_the_same
 from holdfast.model.lifecycle import MemoryStoredEvent
+from holdfast.model.maintenance import NAMED
 from holdfast.model.note import (
     EDGE_TYPES,
     GLOBAL_SPACE,
@@ -65,10 +66,9 @@ from holdfast.store.codec import new_document
 from holdfast.store.stored import Change
 
 ATTEMPTS = 8  # others may store, retire or delete the same note meanwhile
-MOST_LINKS = 3
 SIMILAR_RELEVANCE, MOST_SIMILAR = 0.8, 3
-MOST_VERSIONS = 2  # of one fact, that are named
-_ASKED_ABOUT, _ALIKE_Z = 0.3, 7.0  # how likely another version of it, or how near, is what is asked about
+MOST_LINKS, MOST_VERSIONS = 3, 2  # versions of one fact, that are named
+_ALIKE_Z = 7.0  # how near is what is asked about, as is what is `NAMED`
 QUOTED = (40, 16, 8)  # tokens at most of what is quoted beside a call, which is told whole
 LIKELIER = 5  # times the odds of the second, by which the first alone is meant
 ASKED_WEIGHT = 0.5
@@ -536,7 +536,7 @@ async def _otherwise(
 def _may_be_told_anew(item: Close) -> bool:
     """Whether to ask: more often than one goes behind the other unasked, and never about what surely is another."""
     is_alike = item.likely > 0.0 and (item.candidate.z or 0.0) >= _ALIKE_Z
-    return item.likely >= _ASKED_ABOUT or is_alike
+    return item.likely >= NAMED or is_alike
 
 
 def _says_no_more(item: Close, note: Note) -> bool:
