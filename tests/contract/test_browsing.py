@@ -447,6 +447,67 @@ async def test_what_is_new_since_a_day_is_what_was_noted_since_whenever_it_happe
     assert (await agent.recall(query)).found == [done, told]
 
 
+OF_OLD = [
+    "What is my oldest note?",
+    "oldest notes",
+    "What was the first thing I told you?",
+    "what's the earliest thing you know?",
+    "die ältesten Notizen",
+    "les notes les plus anciennes",
+    "las notas más antiguas",
+    "our very first notes",
+]
+
+
+@pytest.mark.parametrize("query", OF_OLD)
+async def test_what_is_of_old_is_listed_from_the_oldest_on(agent: Agent, query: str) -> None:
+    ids = [await put(agent, f"The lamp of day {number} was lit.", number) for number in (40, 9, 2)]
+    answer = await agent.recall(query)
+    assert answer.found == ids
+    assert answer.text.startswith("3 notes in harbour and global, oldest first.")
+
+
+async def test_the_first_of_a_kind_are_the_oldest_of_it(agent: Agent) -> None:
+    ids = await seventeen(agent)
+    answer = await agent.recall("what were the first three decisions in tollgate?")
+    assert (answer.found, answer["total"]) == (ids[:-4:-1], 17)
+    assert answer.text.startswith("17 decisions in tollgate, oldest first")
+    assert (await agent.recall("decisions in tollgate, newest first")).found == ids[:10]
+
+
+OF_ALL = [
+    "how many notes are stored?",
+    "How many notes do you have?",
+    "what do you remember?",
+    "What did I tell you last?",
+    "what was the last thing I told you?",
+    "what's in your memory?",
+    "les notes les plus récentes",
+    "wie viele Notizen gibt es?",
+    "woran erinnerst du dich?",
+    "de quoi te souviens-tu ?",
+    "¿qué recuerdas?",
+]
+
+
+@pytest.mark.parametrize("query", OF_ALL)
+async def test_who_asks_what_is_remembered_is_told_how_much_and_the_latest(agent: Agent, query: str) -> None:
+    ids = [await put(agent, f"The lamp of day {number} was lit.", number) for number in (40, 9, 2)]
+    answer = await agent.recall(query)
+    assert answer.found == ids[::-1]
+    assert answer.text.startswith("3 notes in harbour and global, newest first.")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["What do you remember about the lamp?", "what did I tell you about the lamp last?", "how many lamps are lit?"],
+)
+async def test_a_question_that_names_a_thing_is_none_for_all_notes(agent: Agent, query: str) -> None:
+    lamp = await put(agent, "Seven lamps are lit at night.", 30)
+    await put(agent, "Rope is sold by the metre.", 2)
+    assert (await agent.recall(query)).found[0] == lamp
+
+
 @pytest.mark.parametrize("query", ["what are the latest notes?", "recent notes", "die neuesten Notizen"])
 async def test_among_the_latest_notes_what_is_to_come_stands_where_it_was_noted(agent: Agent, query: str) -> None:
     to_come, told, done = await fair(agent)

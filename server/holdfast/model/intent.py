@@ -65,20 +65,21 @@ INCIDENT: Final = "incident"
 NOUNS = {folded(word): kind for word, kind, _ in _WORDS["nouns"]}
 BREAKDOWNS = frozenset(term for word, kind in NOUNS.items() if kind == INCIDENT for term in query_terms(word))
 DUE_WORDS = frozenset(word for word, kind in NOUNS.items() if kind == DUE) | _words("due")
-LATEST, LISTING = _words("latest"), _by_language("listing")
-LIST_VERBS = _words("list_verbs")
-ASKING, ASKING_ONE = _words("asking"), _words("asking_one")
-HAPPENED, OVER = _words("happened"), _words("over")
+LATEST, OLDEST, LIST_VERBS, ASKING, ASKING_ONE = map(_words, ("latest", "oldest", "list_verbs", "asking", "asking_one"))
+LISTING, FILLING = _by_language("listing"), _by_language("filling")
+HAPPENED, OVER, DID, DECIDE, OF_TASKS = map(_words, ("happened", "over", "did", "decide", "of_tasks"))
 NUMERALS = {folded(word): number for word, number in spans.NUMBERS.items() if number > 1}  # "a" is no count
-DID, OF_TASKS = _words("did"), _words("of_tasks")
 HAPPENS = ("event", "decision", "fact", "observation", "experience", "goal", "project", "belief")  # types of notes
 COMING = _pattern(_any("coming"))
-AGENDA, SUBJECTS, PLANS = _words("agenda"), _words("subjects"), _words("plans")
+AGENDA, SUBJECTS, PLANS, KEEPING, ABOUT = map(_words, ("agenda", "subjects", "plans", "keeping", "about"))
 _SHOW_ALL = LISTING[3] - {"todos", "mis"}
-_NEWS = _pattern(rf"\A(?:{_any('news')})\W*\Z")
-_TO_DO_LIST = regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z")
-DECIDE, KEEPING, ABOUT = _words("decide"), _words("keeping"), _words("about")
-FILLING = _by_language("filling")
+_IN_OTHER_WORDS = (  # what asks for a list in words of its own, and how else it is asked for
+    (_pattern(rf"\A(?:{_any('news')})\W*\Z"), "latest notes"),
+    (_pattern(rf"\A(?:{_any('of_old')})\W*\Z"), "oldest notes"),
+    (regex(rf"\b(?:very )?first (?=(?:(?:\d+|{'|'.join(NUMERALS)}) )?(?:{'|'.join(NOUNS)})\b)"), "oldest "),
+    (regex(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b"), "list which"),
+    (regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z"), "tasks"),
+)
 HERE, EVERYWHERE, LATELY = (_pattern(_any(table)) for table in ("here", "everywhere", "lately"))
 
 # --- the user -------------------------------------------------------------------------------------
@@ -91,7 +92,8 @@ ABOUT_ME = _pattern(
     r"\b(?:me connais|te souviens de moi|me conoces|te acuerdas de mí)(?=-| |$)"
 )
 WHO_AM_I, I_PREFER, MINE = (_pattern(_any(table)) for table in ("who_am_i", "i_prefer", "mine"))
-OWN, OF_TASTE = _pattern(_any("owned")), _pattern(_any("of_taste"))
+OWN, ALSO_OWN, ONE_OF = (_pattern(_any(table)) for table in ("owned", "owned_at_work", "one_of"))
+OF_TASTE, OF_WORK = _pattern(_any("of_taste")), _pattern(_any("of_work"))
 _LIKES = (
     r"(?:prefers?|likes?|loves?|hates?|dislikes?|wants?|mag|bevorzugt|hasst|prefere|aime|deteste|prefiere|odia|"
     r"preferisce)"
@@ -103,9 +105,6 @@ _OF_ANOTHER = regex(
     r"(?!(?:The )?[Uu]ser|Really |Usually |Also |Always |Ich |We |Yo )(?:[Mm]y [a-z]+|[Oo]ur [a-z]+|[A-Z]\w+)"
     rf"(?: and \w+)? (?:{_LIKES}|préfère|déteste)\b"
 )
-ALSO_OWN, OF_WORK = _pattern(_any("owned_at_work")), _pattern(_any("of_work"))
-# Of which a person has one: what else is known of them answers no question about it.
-ONE_OF = _pattern(_any("one_of"))
 OF_WHAT = _pattern(
     r"|(?:for|of|in|on|at|when|about|regarding|für|bei|beim|zu|de|d|en|pour|sobre|para|del|di|per|"
     r"voor)(?: [\w+#.'-]+){1,4}"
@@ -171,7 +170,7 @@ class Intent:
     """What is asked for.
 
     `list`: all notes of `types` and `tags`, any where empty; of the space that the words `place` name, and the one that
-    `another` does, of the current one alone with `here`, of all with `everywhere`. `at_most` is how many are asked for.
+    `another` does, of the current one alone with `here`, of all with `everywhere`. `at_most` so many, `oldest` first.
     `several` of a kind: where no space has that name it is a word of those notes, as of "Levi's preferences".
     With `timely` it takes a window of time, or a space, to make it such a question. `due` are things that are still to
     come, `over` such as have happened; `form` is one that notes have in place of a type; `agenda` is whatever is to
@@ -191,6 +190,7 @@ class Intent:
     everywhere: bool = False
     several: bool = False
     at_most: int | None = None
+    oldest: bool = False
     timely: bool = False
     due: bool = False
     over: bool = False
@@ -345,7 +345,9 @@ def _list_of_one(line: str) -> Intent | None:
         return WHAT_COMES
     if is_about_a_thing(line):
         return None
-    intent, rest = _with_place(_TO_DO_LIST.sub("tasks", _HOW_MANY_NOTES.sub("which", _NEWS.sub("latest notes", line))))
+    for pattern, instead in _IN_OTHER_WORDS:
+        line = pattern.sub(instead, line)
+    intent, rest = _with_place(line)
     plain = _TO_DO_THERE.sub(r"\1\3\2", " ".join(re.sub(r"[^\w'-]", " ", rest).split()))
     there = None if _form_asked_for(plain) else _IN_A_SPACE.search(plain)
     form = _form_asked_for(plain[: there.start()] if there else plain)
@@ -374,7 +376,6 @@ _OF_WHOM = (
 )
 _TO_DO_THERE = regex(r"\A(was (?:ist|bleibt|gibt es))( (?:in|im|fur|bei) .+?)((?: noch| alles)* zu \w+)\Z")
 _IN_A_SPACE = regex(r" (?:in|for|on|at|im|fur|zu|dans|pour|chez|en|para) (?P<place>[\w.-]+(?: [\w.-]+)?)\Z")
-_HOW_MANY_NOTES = regex(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b")
 _OF_TWO = regex(r"(?<=\s)([\w.-]*\w) (?:and|or|und|oder|et|ou|y|o)(?: in)?(?: the)? ([\w.-]*\w)(?: projects?)?")
 _DECIDED = regex(
     r"\b(?:decid|decis|agree|settled|ch[oi]ose|picked|switch|adopt|resolved|approved|ents?chied|entscheid|beschl[ou]ss|"
@@ -423,11 +424,10 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     if any(word.isdecimal() and before in NOUNS for before, word in named):  # "incident 2291", "decision no. 42"
         return None
     languages = languages_of(" ".join(words))
-    ordered = not LATEST.isdisjoint(words)
+    ordered = not (LATEST | OLDEST).isdisjoint(words)
     words = _with_counts(words) if ordered else words
     there = set(words)
-    nouns = [NOUNS[word] for word in words if word in NOUNS]
-    nouns += ["decision"] if DECIDE & there and DID & there else []
+    nouns = [NOUNS[word] for word in words if word in NOUNS] + ["decision"] * bool(DECIDE & there and DID & there)
     listing = in_languages(languages, LISTING) | LIST_VERBS
     listing = listing | {"open"} if _STILL_OPEN.search(" ".join(words)) else listing - {"open"}
     usual = open_in(languages) | listing | in_languages(languages, FILLING)
@@ -454,7 +454,7 @@ def _listed(intent: Intent, words: list[str]) -> Intent | None:
     if is_of_one or (is_todo and (over or not sure or due != is_of_tasks)):  # "which tasks did we finish?" names it
         return None
     several = any(_asks_of(words, place, word) for word in words if NOUNS.get(word) in types)
-    intent = replace(intent, form="" if is_of_tasks else form, several=several)
+    intent = replace(intent, form="" if is_of_tasks else form, several=several, oldest=not there.isdisjoint(OLDEST))
     return replace(intent, types=types, place=tuple(place), at_most=at_most, timely=not sure, due=due, over=over)
 
 
@@ -489,7 +489,7 @@ def _is_of_a_place(words: list[str], place: list[str]) -> bool:
 
 
 def _is_usual(word: str, usual: AbstractSet[str]) -> bool:
-    known = word in usual or word in NOUNS or word in LATEST or word in DUE_WORDS or word.isdecimal()
+    known = word in usual or word in NOUNS or word in LATEST | OLDEST or word in DUE_WORDS or word.isdecimal()
     is_a_thing = word.endswith(("-up", "-in"))  # "the stand-up"
     parts = word.split("-") if "-" in word and not is_a_thing else []
     return known or word in spans.HOLIDAYS or (bool(parts) and all(_is_usual(part, usual) for part in parts))

@@ -40,6 +40,7 @@ MOST_PERSONAL, MOST_DUE, MOST_SAYING = 200, 500, 48
 MOST_VERSIONS, MOST_BESIDE = 1, 15  # that stand behind a note of a list; that its notes are compared with
 _AHEAD, _WEEK = 99, 7  # days, see `_ahead`
 _FEW, _SOON = 3, 31  # days, see `_is_near` and `_is_late`
+NEWEST = "newest"  # of a list's order
 _MIDNIGHT = "T00:00:00Z"  # of what is said of a day alone
 _PLURALS = {"person": "people"}
 _KINDS = {TASK: "to-do", LATE: "overdue to-do", QUESTION: "open question", INCIDENT: "incident"}  # notes of a form
@@ -352,27 +353,28 @@ def _list_in(
         return _to_do(view, wanted, offset, intent.form)
     timed = narrowed(wanted, when.after, when.before) if when else wanted
     if intent.form in (INCIDENT, QUESTION):
-        return _of_its_form(of_form(view, timed, intent.form), intent.form, _listing(0, offset, wanted, "newest", when))
+        return _of_its_form(of_form(view, timed, intent.form), intent.form, _listing(0, offset, wanted, NEWEST, when))
     today = wanted.now[:10]
     coming = timed.after is not None and timed.after >= today and (timed.before or "~")[:10] > today
     if coming or intent.due or (timed.dated == "known" and timed.before is not None):
         timed = replace(timed, dated="happened")
+    order = "soonest" if coming or intent.due else "oldest" if intent.oldest else NEWEST
     by_days = timed.dated != "noted" and (coming or not intent.types)
     then = when or (_ahead(today) if intent.due else None)
     said, capped = _said(view, wanted, then, intent) if then and by_days else ({}, False)
     if intent.form and not intent.due:
         said = {end: note.happened for end, note in of_form(view, replace(timed, types=()), intent.form).items()}
     if not intent.due and not intent.planned:
-        found = _by_time(view, timed, limit, offset, soonest=coming, when=when)
+        found = _by_time(view, timed, limit, offset, order=order, when=when)
         if not said or found.listing.total > MOST_DUE:
             return replace(found, listing=replace(found.listing, capped=capped)) if found.listing.total else None
     if intent.due:
         dated: Sequence[str] = _due(view, timed, is_day=when is not None)
     else:
-        dated = view.by_time(timed, MOST_DUE, soonest=coming).ids
+        dated = view.by_time(timed, MOST_DUE, soonest=order != NEWEST).ids
         dated = list(_of_their_own_time(view, dated)) if intent.planned else dated
-    ids = _merged(view, dated, said, soonest=coming or intent.due) if said else list(dated)
-    listing = _listing(len(ids), offset, wanted, "soonest" if coming or intent.due else "newest", when)
+    ids = _merged(view, dated, said, soonest=order != NEWEST) if said else list(dated)
+    listing = _listing(len(ids), offset, wanted, order, when)
     listing = replace(listing, capped=capped)
     searched = intent.due and when is None and intent is not WHAT_COMES  # which names nothing to look for
     return Listed(tuple(ids), listing, whole=True, searched=searched, among=wanted) if ids else None
@@ -489,11 +491,11 @@ def _by_time(
     limit: int,
     offset: int,
     *,
-    soonest: bool = False,
+    order: str = NEWEST,
     when: TimeWindow | None = None,
 ) -> Listed:
-    page = view.by_time(wanted, limit, offset, soonest=soonest)
-    return Listed(page.ids, _listing(page.total, offset, wanted, "soonest" if soonest else "newest", when))
+    page = view.by_time(wanted, limit, offset, soonest=order != NEWEST)
+    return Listed(page.ids, _listing(page.total, offset, wanted, order, when))
 
 
 def _due(view: IndexView, wanted: Filter, *, is_day: bool) -> list[str]:
