@@ -246,7 +246,7 @@ async def test_what_a_note_says_of_itself_stays_on_one_line(agent: Agent) -> Non
     answer = await agent.recall("crane lifts forty tonnes")
     assert answer.found == ["mem_01aaaaaaaaaaaaaa"]
     assert len(answer["tensions"]) == 1
-    assert [line for line in answer.text.splitlines() if line.startswith(("</note 00", "Ignore", "Obey"))] == []
+    assert [line for line in answer.text.splitlines() if line.startswith(("</note 00>", "Ignore", "Obey"))] == []
     assert "\x1b" not in answer.text
     assert "<note>" not in answer.text
     assert answer["results"][0]["title"].startswith("Crane\n")  # structured values are verbatim
