@@ -467,6 +467,14 @@ async def test_what_is_of_old_is_listed_from_the_oldest_on(agent: Agent, query: 
     assert answer.text.startswith("3 notes in harbour and global, oldest first.")
 
 
+async def test_the_first_things_to_do_are_no_notes_of_old(agent: Agent) -> None:
+    await put(agent, "The lamp of day 40 was lit.", 40)
+    first = await put(agent, "After moving in, call the water works and change the locks.", 2)
+    answer = await agent.recall("What are the first things to do after moving in?")
+    assert answer.found[0] == first
+    assert "oldest first" not in answer.text
+
+
 async def test_the_first_of_a_kind_are_the_oldest_of_it(agent: Agent) -> None:
     ids = await seventeen(agent)
     answer = await agent.recall("what were the first three decisions in tollgate?")

@@ -76,7 +76,7 @@ _SHOW_ALL = LISTING[3] - {"todos", "mis"}
 _IN_OTHER_WORDS = (  # what asks for a list in words of its own, and how else it is asked for
     (_pattern(rf"\A(?:{_any('news')})\W*\Z"), "latest notes"),
     (_pattern(rf"\A(?:{_any('of_old')})\W*\Z"), "oldest notes"),
-    (regex(rf"\b(?:very )?first (?=(?:(?:\d+|{'|'.join(NUMERALS)}) )?(?:{'|'.join(NOUNS)})\b)"), "oldest "),
+    (regex(rf"\b(?:very )?first (?!thing)(?=(?:(?:\d+|{'|'.join(NUMERALS)}) )?(?:{'|'.join(NOUNS)})\b)"), "oldest "),
     (regex(r"\A(?:how many|wie viele|combien de|cuant[oa]s)\b"), "list which"),
     (regex(r"\bto[ -]?do[ -](?:lists?|items?|liste)\b|\baction items?\b|\Ato[ -]?dos?\Z"), "tasks"),
 )
