@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT, LONGEST_KEPT = 1000, 4000  # notes that stay in memory, and characters of one of them
+NEAR, MOST_NEAR = 0.6, 8  # a cosine; so many at most are near the best
 MOST_LINKS = 50  # of a note whose links stay in memory
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -256,6 +257,15 @@ class IndexView:
         from holdfast.index.search import vectors as surroundings  # noqa: PLC0415 - numpy: start-up stays light
 
         return surroundings.likenesses(vectors)
+
+    def near_ones(self, key: str | None, best: Sequence[str], others: Sequence[str]) -> list[str]:
+        """A few of the others that are near one of the best by their own meaning, in order; none without a key."""
+        vectors = self.first_vectors(key, [*best, *others]) if key and others else {}
+        cosines = self.likenesses([vectors.get(end) for end in (*best, *others)])
+        of_others = (row[: len(best)] for row in cosines[len(best) :])
+        near = [max((value for value in row if value >= NEAR), default=0.0) for row in of_others]
+        nearest = sorted(range(len(near)), key=lambda place: -near[place])[:MOST_NEAR]
+        return [others[place] for place in sorted(nearest) if near[place]]
 
     def near_each_other(self, key: str, now: str, most: int) -> dict[str, list[tuple[str, float]]]:
         """See `holdfast.index.search.vectors.near_each_other`."""

@@ -50,7 +50,6 @@ from holdfast.engine.agent.matters import (
     consolidated,
     current_first,
     earlier_of,
-    near_the_best,
     valid_then,
 )
 from holdfast.engine.agent.question import (
@@ -392,8 +391,10 @@ def _hits(
     `others` may be about the same matter, and are not shown for any other reason.
     """
     key = asking.vector.key if asking.vector else None
-    near_ones = near_the_best(view, key, [item.candidate.id for item in best[:NEAR_THE_BEST]], others[LOOKED:])
-    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_ones)}
+    rest = {item.candidate.id: item for item in others[LOOKED:]}
+    near_ones = view.near_ones(key, [item.candidate.id for item in best[:NEAR_THE_BEST]], list(rest))
+    near_best = (rest[end] for end in near_ones)
+    looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_best)}
     links = view.links(list(looked))
     seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
     near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked][:LOOKED]

@@ -40,8 +40,7 @@ from holdfast.model.versions import (
 from holdfast.model.words import folded_words
 
 LOOKED = 15  # of the best hits, which are compared with each other
-# Hits, from which cosine with one of them on a note further down is looked at too, and how many of these.
-NEAR_THE_BEST, _NEAR, _MOST_NEAR = 3, 0.6, 8
+NEAR_THE_BEST = 3  # hits: a note further down that is near one of them by its own meaning is looked at too
 _MOST_TOLD = 15  # pairs that were read, of which the notes are looked at too
 CLOSE_SEEDS = 5  # of the best hits, whose close notes are compared too
 MOST_EARLIER = 5  # that stand behind one hit; what is more stays a hit of its own
@@ -437,15 +436,6 @@ def overtaken(
         and whole not in wholes.get(newer, ())
         and said[newer] > said[whole]
     }
-
-
-def near_the_best(view: IndexView, key: str | None, best: Sequence[str], others: Sequence[Ranked]) -> list[Ranked]:
-    """A few of the others that are near one of the best by their own meaning, if the question has a vector set."""
-    vectors = view.first_vectors(key, [*best, *(item.candidate.id for item in others)]) if key and others else {}
-    cosines = view.likenesses([vectors.get(end) for end in [*best, *(item.candidate.id for item in others)]])
-    near = [max((value for value in row[: len(best)] if value >= _NEAR), default=0.0) for row in cosines[len(best) :]]
-    nearest = sorted(range(len(near)), key=lambda place: -near[place])[:_MOST_NEAR]
-    return [others[place] for place in sorted(nearest) if near[place]]
 
 
 def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], seeds: Sequence[str]) -> list[str]:
