@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast.encode.builtin import BuiltinEncoder, PairReader
+from holdfast.encode.builtin import AnswerReader, BuiltinEncoder, PairReader
 from holdfast.engine.agent.close import read_facts
 from holdfast.engine.agent.recall import Recalled
 from holdfast.engine.agent.remember import NoteStored, Remember, remember
@@ -234,6 +235,85 @@ async def test_what_is_told_later_of_the_same_thing_goes_ahead_of_no_answer(
         found = behind(await ask(memory, question))
         assert next(iter(found)) == first.note.id
         assert found[first.note.id] == []
+
+
+BESIDE_WHAT_IS_ASKED = [
+    (
+        "Our supported carriers are DHL, PostNL and GLS.",
+        "Carrier calls give up after 6s, retries stay at 3.",
+        "Which carriers are supported?",
+    ),
+    (
+        "Our mobile app supports iOS 15 and up and Android 9 and up.",
+        "Product raised the floor on Apple's side: nothing below iOS 17 is supported in the app.",
+        "Which Android versions does the app support?",
+    ),
+    (
+        "Hazel, our au pair, works 25 hours a week and has Sundays off.",
+        "Hazel traded her free Sunday for Saturday so she can go to the market with her friends.",
+        "How many hours a week does Hazel work?",
+    ),
+]
+AHEAD_OF_NONE = [
+    (
+        "Dr. Mensah sees children on Mondays and Thursdays.",
+        "Dr. Mensah moved; deliveries for him at home go to 40 Elm Road.",
+        "On which days does Dr. Mensah see children?",
+    ),
+    (
+        "CI builds the frontend with Node 20.",
+        "To preview the docs site on your own laptop you now need Node 22.",
+        "What Node version does CI use for the frontend?",
+    ),
+]
+TOLD_ANEW_IN_PART = [
+    (
+        "orders-api is written in Go and belongs to the Falcon team.",
+        "After the reorg Heron owns orders-api, Falcon just does fraud.",
+        "Which team owns orders-api?",
+    ),
+    (
+        "The practice runs on EMIS, and the server reboots itself Sundays at 3 a.m.",
+        "Out-of-hours complained, hence the practice server restarts in the night to Wednesday at one.",
+        "When does the practice server reboot?",
+    ),
+]
+
+
+@asynccontextmanager
+async def all_read(home: Path, encoder: BuiltinEncoder) -> AsyncIterator[Memory]:
+    """A memory that reads notes with each other and questions with notes, as the real one does."""
+    async with living(home, encoder=encoder, pairs=PairReader()) as memory:
+        memory.ports = replace(memory.ports, answers=AnswerReader())
+        yield memory
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), BESIDE_WHAT_IS_ASKED)
+async def test_what_does_not_say_what_is_asked_hides_no_note_that_does(
+    tmp_path: Path, built_in: BuiltinEncoder, older: str, newer: str, question: str
+) -> None:
+    async with all_read(tmp_path, built_in) as memory:
+        first, second = await kept(memory, older, newer)
+        assert behind(await ask(memory, question)) == {first.note.id: [], second.note.id: []}
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), AHEAD_OF_NONE)
+async def test_what_may_be_newer_and_does_not_say_what_is_asked_goes_ahead_of_no_note_that_does(
+    tmp_path: Path, built_in: BuiltinEncoder, older: str, newer: str, question: str
+) -> None:
+    async with all_read(tmp_path, built_in) as memory:
+        first, _ = await kept(memory, older, newer)
+        assert next(iter(behind(await ask(memory, question)))) == first.note.id
+
+
+@pytest.mark.parametrize(("older", "newer", "question"), TOLD_ANEW_IN_PART)
+async def test_what_says_as_well_what_is_asked_goes_ahead_of_an_older_note_that_says_more(
+    tmp_path: Path, built_in: BuiltinEncoder, older: str, newer: str, question: str
+) -> None:
+    async with all_read(tmp_path, built_in) as memory:
+        first, second = await kept(memory, older, newer)
+        found = behind(await ask(memory, question))
+        assert list(found) == [second.note.id, first.note.id]
 
 
 async def test_the_like_of_another_thing_is_no_version(tmp_path: Path, built_in: BuiltinEncoder) -> None:

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from holdfast.engine.agent.doubting import (
     MAY_NOT_ANSWER,
+    Told,
     averaged,
     bare,
     before_that,
@@ -96,8 +97,7 @@ class Hit:
 
     `earlier` are older notes about the same matter, which it stands for; `later_since` says since when it holds, where
     that is after the time that is asked about; `belief` says how a belief stands, and is empty for others. With
-    `listed` it is on a list that was asked for, and its relevance says nothing. `terms` are the words by which `shown`
-    was chosen.
+    `listed` it is on a list that was asked for, and its relevance says nothing. `terms` chose what is `shown`.
     """
 
     note: Note
@@ -392,11 +392,10 @@ def _hits(
     """
     key = asking.vector.key if asking.vector else None
     rest = {item.candidate.id: item for item in others[LOOKED:]}
-    near_ones = view.near_ones(key, [item.candidate.id for item in best[:NEAR_THE_BEST]], list(rest))
-    near_best = (rest[end] for end in near_ones)
+    seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
+    near_best = (rest[end] for end in view.near_ones(key, seeds[:NEAR_THE_BEST], list(rest)))
     looked = {item.candidate.id: item for item in (*others[:LOOKED], *best[:LOOKED], *near_best)}
     links = view.links(list(looked))
-    seeds = [item.candidate.id for item in best[:CLOSE_SEEDS]]
     near = [end for end in close_ones(links, view.readings(seeds), seeds) if end not in looked][:LOOKED]
     untold = {end for item in best for end in item.untold}
     notes = view.notes([*(item.candidate.id for item in best), *looked, *near, *untold])
@@ -412,7 +411,8 @@ def _hits(
     if not asking.question.past and not is_of_several(asking.nth, strong):
         folding = folding and not asking.wanted.include_outdated
         naming, names = identifiers_of(asking.text), names_in(asking.question)
-        led = current_first(best, looked, matters, naming, names, lacking_of(asking, notes), folding=folding)
+        told = Told(asking.reading, {end: item.note for end, item in notes.items()})
+        led = current_first(best, looked, matters, naming, names, lacking_of(asking, notes), told, folding=folding)
     else:
         telling = (end for end, item in notes.items() if tells_of_then(asking, item.note))
         led = valid_then(best, looked, matters, _era(asking, frozenset(telling)))

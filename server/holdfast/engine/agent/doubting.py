@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
+from types import MappingProxyType
 from typing import Final
 
 from holdfast.encode.wordpiece import is_common
@@ -52,6 +53,7 @@ _SUREST_BY_READING = 0.97  # a relevance: not far above it others are left out b
 # of the question's words, 0 to 1, against it: near a question they tell little (docs/measured-history.md).
 _READ_FOR, _READ_AGAINST, _READ_WORDS, _READ_USUAL = 0.3, 0.9, 1.0, 0.2
 _SAYS_SO = -1.0  # log odds, from which on a note says what is asked for, and need not be read in other words
+_ABOUT_AS_SURELY, _FAR_LESS_SURELY = 2.0, 3.0  # log odds, by which one note says less of it than another
 SAYS_NOTHING_OF_IT, MOST_UNTOLD = (0.1, "it says nothing of that"), 2  # notes that alone say what is asked
 _ASKS_FOR_OTHERS = regex(  # of which the answer is another name
     r"\b(?:else|others?|besides|except|apart from|instead of|compared?|than|ausser|andere[rsnm]?|als|otr[oa]s?|autres?"
@@ -187,6 +189,29 @@ def _judged(item: Ranked, read: Reading, notes: Callable[[str], Sequence[Note]])
         return item._replace(relevance=worth)
     doubt = MAY_NOT_ANSWER if worth < WEAK <= item.relevance else ""
     return item._replace(relevance=worth, share=item.share * factor, doubt=doubt)
+
+
+class Told:
+    """How surely notes say what is asked, as each is read with the question; nothing is known of what cannot be."""
+
+    def __init__(self, read: Reading | None = None, notes: Mapping[str, Note] = MappingProxyType({})) -> None:
+        self._read, self._notes, self._known = read, notes, dict[str, float]()
+
+    def as_well(self, older: str, newer: str) -> bool:
+        """Whether the newer of two says it, about as surely as the older."""
+        return self._of(newer) > 0.0 and self._of(newer) > self._of(older) - _ABOUT_AS_SURELY
+
+    def less(self, older: str, newer: str) -> bool:
+        """Whether the older says it, and the newer does not."""
+        return self._of(newer) < _SAYS_SO < self._of(older) and self._of(newer) < self._of(older) - _FAR_LESS_SURELY
+
+    def _of(self, end: str) -> float:
+        """The log odds that a note says it; NaN, neither more nor less than anything, where that is unknown."""
+        if end not in self._known:
+            text = _told_of(self._notes[end], self._read.questions[0]) if self._read and end in self._notes else ""
+            odds = self._read.told(text) if self._read and text and _may_be_english(text) else None
+            self._known[end] = math.nan if odds is None else odds
+        return self._known[end]
 
 
 def _may_be_english(text: str) -> bool:

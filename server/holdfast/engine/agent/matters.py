@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations
 
+from holdfast.engine.agent.doubting import Told
 from holdfast.index.rows import IndexedNote, LinkRow, contradicting, read_pairs
 from holdfast.index.view import IndexView
 from holdfast.model.claims import claim, said_besides
@@ -64,6 +65,7 @@ _OVERTAKEN = 4.0  # the odds for a newer version of a part of what was consolida
 # question that the older has; lacks fewer, and is strong all the same, or is not.
 _NEEDED_IN_SPITE: Mapping[Lack, float] = {"": 0.0, "name": FOLDED, "value": UNASKED, "thing": math.inf}
 _LEAST_MOST, _LEAST_STRONG, _LEAST_LIKELY = 0.35, 0.05, 0.2
+_READ = 3  # of the best hits, with the question
 _ITS_LIKE = 4.4  # deviations, as near as another of its like is to a question; the same in other words is less near
 _NEARLY_STRONG = 0.5  # the relevance of what has all the words asked for but those of the change
 _ONE_GO = timedelta(seconds=90)  # and within this it is a list, if no word tells of a change
@@ -250,6 +252,7 @@ def current_first(
     naming: Collection[str],
     names: Collection[str],
     lacking: Callable[[str], Lack],
+    told: Told,
     *,
     folding: bool,
 ) -> list[Led]:
@@ -262,11 +265,12 @@ def current_first(
         naming: identifiers in the question: who holds one gives way to none that does not.
         names: other words in it that name one thing: who holds one gives way to others only where it is nearly sure.
         lacking: what of that which is asked for they do not tell: who does gives way to them as seldom, or never.
+        told: how surely they say it.
         folding: whether what gives way is no longer a hit of its own.
     """
     order = dict.fromkeys([*(item.candidate.id for item in shown), *looked])
     places = {end: place for place, end in enumerate(order)}
-    heads, leads = _heads(looked, matters, frozenset(naming), frozenset(names), places, lacking)
+    heads, leads = _heads(looked, matters, frozenset(naming), frozenset(names), places, lacking, told)
     placed: dict[str, Ranked] = {}
     behind: dict[str, list[str]] = {}
     under_way: set[str] = set()
@@ -452,7 +456,7 @@ def close_ones(links: Iterable[LinkRow], read: Mapping[frozenset[str], float], s
 
 def versions_of(found: Mapping[str, Ranked], matters: Matters) -> dict[str, list[str]]:
     """For each newest note of a matter the ids of its older versions, the latest first and a few at most."""
-    heads = _heads(found, matters, frozenset(), frozenset(), {}, lambda _: "")[0]
+    heads = _heads(found, matters, frozenset(), frozenset(), {}, lambda _: "", Told())[0]
     older: dict[str, list[str]] = {}
     for old in sorted(heads, key=lambda end: (matters.said[end], end), reverse=True):
         older.setdefault(heads[old], []).append(old)
@@ -466,6 +470,7 @@ def _heads(
     names: frozenset[str],
     places: Mapping[str, int],
     lacking: Callable[[str], Lack],
+    told: Told,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """For each older note the newest of its matter, where that is sure; and one that goes ahead, where it is likely."""
     heads, leads = dict[str, str](), dict[str, str]()
@@ -501,13 +506,17 @@ def _heads(
         besides, is_whole = matters.besides(old, new), (old, new) in matters.overtaken
         is_fuller = is_whole or bool(besides)
         is_likely = not is_whole and matters.of(old, new) >= _LIKELY_ONE and besides.isdisjoint(map(stem, lost))
-        if is_fuller and not is_likely and not (answers_as_well and _is_nearest(found, matters, old, new)):
+        is_read = (old, new) in matters.compared and places.get(old, _NOWHERE) < _READ and not found[old].weak
+        tells = is_read and is_fuller and matters.of(old, new) >= PERHAPS and told.as_well(old, new)
+        if is_fuller and not (is_likely or tells or (answers_as_well and _is_nearest(found, matters, old, new))):
             continue
+        least = UNASKED if is_sure else _LIKELY_ONE
+        is_beside = is_read and matters.of(old, new) < least and told.less(old, new)
         is_told = matters.of(old, new) >= PERHAPS and claim(matters.texts[new]).changed  # that it is a newer version
         if is_sure and (answers_as_well or not is_fuller) and _last(new, heads) != old:
-            heads.setdefault(old, new)
-        elif may_lead and odds >= needed + _FULLER * (is_fuller and not is_told):
-            leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds[old, end])
+            (leads if is_beside and not answers_as_well else heads).setdefault(old, new)
+        elif may_lead and not is_beside and odds >= needed + _FULLER * (is_fuller and not (is_told or tells)):
+            leads[old] = max(new, leads.get(old, new), key=lambda end: matters.odds.get((old, end), -math.inf))
     return {old: _last(old, heads) for old in heads}, leads
 
 
